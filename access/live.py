@@ -1,7 +1,7 @@
 """The principals of a running process: those of its access file, with the tokens and revocations of the store."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,9 @@ from access.principals import Principals
 from access.watched_access_file import WatchedAccessFile
 from registry import access_tokens
 from registry.keys import Keys
-from registry.plans import Plan
+from registry.plans import Origin, Plan
 
-__all__ = ["POLL_S", "LivePrincipals", "Stored", "stored"]
+__all__ = ["POLL_S", "LivePrincipals", "Stored", "follow_stored", "stored"]
 
 POLL_S: Final = 1.0
 """How often `poll` is to be called."""
@@ -28,31 +28,50 @@ Read = Loaded | InvalidAccessFile | None
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What of principals is in the store."""
+    """What of principals is in the store; `incarnation` is that of its event stream, "" before the first entry."""
 
     tokens: tuple[StoredToken, ...] = ()
     revoked: frozenset[str] = frozenset()
+    incarnation: str = ""
 
 
 def stored(keys: Keys) -> Plan[Stored]:
     """Return what of principals is in the store."""
-    tokens = yield from access_tokens.read(keys)
-    return Stored(_readable(tokens), (yield from access_tokens.revoked(keys)))
+    tokens, revoked, incarnation = yield from access_tokens.read_all(keys)
+    return Stored(_readable(tokens), revoked, incarnation)
+
+
+def follow_stored(
+    keys: Keys, take: Callable[[Stored], Mapping[str, str]], worker_id: str, number: int
+) -> Plan[None]:
+    """Give `take` what of principals is in the store; what it returns is revoked there again, for other processes."""
+    lost = take((yield from stored(keys)))
+    origin = Origin(f"{worker_id}-{number:x}", f"worker:{worker_id}")
+    yield from access_tokens.revoke_again(keys, lost, origin)
 
 
 class LivePrincipals:
     """`principals` are those in force; `count` gets the result of each reload of the file, `allowed` or `denied`.
-    Raises InvalidAccessFile."""
+    Raises InvalidAccessFile.
+
+    `unnoted` is what was revoked in a store that has been emptied or has lost writes since: it stays revoked, until the
+    store has noted it again."""
 
     def __init__(self, path: str, count: Count) -> None:
         self._file = WatchedAccessFile(Path(path)) if path else None
         self._count = count
-        self._stored = Stored()
+        self._stored: Stored | None = None
+        self.unnoted: frozenset[str] = frozenset()
         self.description: Description = {} if self._file is None else self._file.loaded.description
         """What the file says."""
         self.change = Change()
         """How that differs from what it said before."""
         self._combine()
+
+    @property
+    def knows_revoked(self) -> bool:
+        """Return whether the store was ever read: before that, any credential may be a revoked one."""
+        return self._stored is not None
 
     def poll(self, now: float) -> bool:
         """Take what the file has now (Unix s); return whether that is something else."""
@@ -82,13 +101,24 @@ class LivePrincipals:
         self._combine()
         return True
 
-    def take(self, stored: Stored) -> bool:
-        """Take what the store has now; return whether that is something else."""
-        if stored == self._stored:
+    def take(self, stored: Stored, *, lost_writes: bool = False) -> bool:
+        """Take what the store has now; return whether that is something else.
+
+        `lost_writes`: it is as it was earlier, or was emptied."""
+        before = self._stored
+        if before is not None and (lost_writes or stored.incarnation != before.incarnation):
+            self.unnoted |= before.revoked
+        self.unnoted -= stored.revoked
+        if stored == before:
             return False
         self._stored = stored
         self._combine()
         return True
+
+    def unnoted_with_owners(self) -> dict[str, str]:
+        """Return `unnoted`, with the names of their principals."""
+        owner_of = self.principals.owner_of
+        return {one: owner_of(one) or access_tokens.UNKNOWN for one in self.unnoted}
 
     def has_in_file(self, credential: str) -> bool:
         """Return whether a token is the access file's."""
@@ -99,7 +129,9 @@ class LivePrincipals:
         return Principals() if self._file is None else self._file.loaded.principals
 
     def _combine(self) -> None:
-        self.principals = self._of_file.with_tokens(self._stored.tokens).without(self._stored.revoked)
+        stored = self._stored or Stored()
+        revoked = stored.revoked | self.unnoted
+        self.principals = self._of_file.with_tokens(stored.tokens).without(revoked)
 
 
 def _readable(tokens: Iterable[access_tokens.Token]) -> tuple[StoredToken, ...]:

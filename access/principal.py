@@ -1,5 +1,6 @@
 """A principal: a name with roles, limits and credentials."""
 
+from collections.abc import Iterator
 from typing import Self
 
 import msgspec
@@ -26,6 +27,13 @@ class Principal(msgspec.Struct, frozen=True):
     def id(self) -> str:
         """By which all of its credentials are revoked at once."""
         return f"principal:{self.name}"
+
+    @property
+    def credentials(self) -> Iterator[AclKey | CertificatePattern | TokenHash]:
+        """Yield all of its credentials."""
+        yield from self.keys
+        yield from self.certificates
+        yield from self.tokens
 
     @property
     def classes(self) -> int:

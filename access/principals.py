@@ -57,6 +57,11 @@ class Principals:
         """Return the principal of that name."""
         return self._by_name.get(name)
 
+    def owner_of(self, credential: str) -> str | None:
+        """Return the name of the principal that a credential proves, or whose own id this is."""
+        ids = ((one.name, {one.id, *(proof.id for proof in one.credentials)}) for one in self)
+        return next((name for name, known in ids if credential in known), None)
+
     def by_signature(self, fields: Mapping[str, str], body: bytes, now: float) -> Proof | None:
         """Return the proof that a signed request gives, None without a known access key. Raises BadCredential.
 

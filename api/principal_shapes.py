@@ -121,7 +121,7 @@ class PrincipalAnswer(Answer):
             limits=LimitsAnswer.of(principal),
             credentials=tuple(
                 CredentialAnswer.of(one, used, revoked=not revoked.isdisjoint((principal.id, one.id)))
-                for one in credentials_of(principal)
+                for one in principal.credentials
             ),
         )
 
@@ -191,11 +191,6 @@ class RotationBody(Body):
 
 class RevocationBody(Body):
     credential: CredentialId
-
-
-def credentials_of(principal: Principal) -> tuple[Credential, ...]:
-    """Return all credentials of a principal."""
-    return (*principal.keys, *principal.certificates, *principal.tokens)
 
 
 def millis_of(expires: float | None) -> int | None:

@@ -1,7 +1,5 @@
 """Principals: which there are, what proves them, and tokens and revocations, which are kept in the store."""
 
-from typing import Final
-
 from apiflask import APIBlueprint
 from flask import Response, request
 
@@ -20,7 +18,6 @@ from api.principal_shapes import (
     RevocationBody,
     RotationBody,
     TokenBody,
-    credentials_of,
     millis_of,
 )
 from api.problems import Problem
@@ -30,8 +27,6 @@ from registry.access_tokens import Grant, Token
 from registry.errors import InvalidField
 
 bp = APIBlueprint("access", __name__, url_prefix="/v1")
-UNKNOWN: Final = "unknown"
-"""In the entry of a revocation that is taken back, of what the access file has no more."""
 
 
 @bp.after_request
@@ -134,7 +129,7 @@ def restore(credential: str) -> Written:
 
     Without one it changes nothing."""
     server = name_server()
-    principal = _principal_of(credential) or UNKNOWN
+    principal = _principal_of(credential) or access_tokens.UNKNOWN
     return Written.of(server.run(access_tokens.restore(server.keys, credential, principal, origin())))
 
 
@@ -148,7 +143,4 @@ def _principal_of(credential: str) -> str | None:
     for token in server.run(access_tokens.read(server.keys)):
         if credential == f"{access_tokens.TOKEN}{token.id}":
             return token.principal
-    for principal in guard().principals():
-        if credential == principal.id or any(credential == one.id for one in credentials_of(principal)):
-            return principal.name
-    return None
+    return guard().principals().owner_of(credential)

@@ -47,7 +47,7 @@ class Tokens:
             if not is_fresh and id_of(token) is not None:
                 raise StoreUnavailable("the store, which may know this token, cannot serve now")
             raise BadCredential("no such token")
-        if not is_fresh and not self._live.has_in_file(proof.credential):
+        if not is_fresh and not (self._live.knows_revoked and self._live.has_in_file(proof.credential)):
             if not reads or monotonic() - self._seen.get(proof.credential, float("-inf")) > SEEN_S:
                 raise StoreUnavailable("the store, which may have revoked this token, cannot serve now")
         elif is_fresh:

@@ -1,12 +1,13 @@
 """The messages between the judging process and processes of brokers."""
 
 import ssl
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import msgspec
 
 from mqns.broker import BrokerConfig
 from mqns.remoting.tls import tls_context
+from testbed.certificates import Certificates
 
 Kind: TypeAlias = Literal["registers", "registered", "failed", "unregisters", "unregistered"]
 
@@ -28,6 +29,12 @@ class Tls(msgspec.Struct, frozen=True):
     trust: str
     certificate: str
     key: str
+
+    @classmethod
+    def of(cls, certificates: Certificates, subject: str = "client") -> Self:
+        """Return those of a peer with the certificate of this subject."""
+        folder = certificates.folder
+        return cls(*(str(folder / name) for name in ("ca.pem", f"{subject}.pem", f"{subject}.key")))
 
     def context(self) -> ssl.SSLContext:
         """Return the context of its connections."""

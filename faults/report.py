@@ -5,8 +5,11 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from typing import Final
 
 from bench.report import processor, table_line
+from faults.access import AGAIN_S, RULES
+from faults.callers import Outcome
 from faults.fleet import PASSING, PERIOD_MS
 from faults.looks import LINES, WITHIN_S, Seen, When
 from faults.lookups import CONNECTIONS, PER_S
@@ -30,12 +33,38 @@ HEADINGS = (
     "all right again",
     "promises",
 )
+OF_CALLERS: Final = (
+    "Rows that end in `-enforced` are those of the store once more: TLS alone, brokers and lookups of the load "
+    "with certificates, signed Java clients, `ownershipGuard` ([access](access.md)). Beside the load each of "
+    "these asks once a second: for a route, a key and a certificate; who they are, over HTTP, a token of the "
+    "access file, one of the store that is shown again and again, and new ones of the store that are shown once "
+    "each; for a change, a token of the store; and a key and a token of the file that are revoked, and ones that "
+    "are not known. These four may never be let in, the others never turned away, but for tokens of a store that "
+    "came back empty, which has none any more. While no process reaches the store, the key, the certificate, the "
+    "token of the file and the one that was shown before have to be let in; the new token and the change get 503. "
+    "A remoting worker that begins meanwhile does not know what is revoked, and answers keys and certificates "
+    f"code 1, which lets none in and turns none away (`redis-stop-worker-enforced`). {AGAIN_S:.0f} s after all "
+    "else has to be right again, all have to be answered as before."
+)
 SHOWN = 5
 LIBRARIES = ("redis", "gunicorn", "rq", "uvloop")
 
 
 def heading() -> list[str]:
     return [table_line(HEADINGS), "|" + "---|" * len(HEADINGS)]
+
+
+def caller_heading() -> list[str]:
+    columns = ("row", *RULES, "as before")
+    return [table_line(columns), "|" + "---|" * len(columns)]
+
+
+def caller_line(result: Result) -> str:
+    """Return a row of the table of callers: counts of each outcome, and when all were answered as before."""
+    cells = [
+        " / ".join(str(of.outcomes.get(outcome.value, 0)) for outcome in Outcome) for of in result.callers
+    ]
+    return table_line((f"`{result.name}`", *cells, f"{max(of.again_s for of in result.callers):.1f} s"))
 
 
 def line(result: Result) -> str:
@@ -114,6 +143,7 @@ def _lines(results: Sequence[Result], of: int) -> Iterator[str]:
         f"{os.getloadavg()[1]:.1f}; Python {platform.python_version()}, {libraries}; {', '.join(versions())}."
     )
     yield from _looks(results)
+    yield from _of_callers(results)
     failed_rows = [
         f"- `{result.name}`: {'; '.join(failed)}" for result in results if (failed := failures(result))
     ]
@@ -138,6 +168,24 @@ def _looks(results: Sequence[Result]) -> Iterator[str]:
         if result.seen:
             yield ""
             yield from look_lines(result.name, result.seen)
+
+
+def _of_callers(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the section of rows with access enforced."""
+    yield ""
+    yield "## With access enforced"
+    yield ""
+    yield OF_CALLERS
+    yield ""
+    yield (
+        f"How often each was answered {' / '.join(outcome.value for outcome in Outcome)}, from the beginning of the "
+        "fault on; and when all were answered as before again, in seconds from its end:"
+    )
+    yield ""
+    yield from caller_heading()
+    for result in results:
+        if result.callers:
+            yield caller_line(result)
 
 
 def look_lines(name: str, seen: Seen) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Self
 
 import msgspec
 
+from faults.access import Counts
 from faults.judgement import Figures, Span
 from faults.looks import Seen
 from faults.messages import Counted
@@ -22,6 +23,8 @@ class Result(msgspec.Struct, frozen=True):
     figures: Figures | None = None
     counted: Counted | None = None
     seen: Seen | None = None
+    callers: tuple[Counts, ...] = ()
+    """With access enforced."""
 
     @classmethod
     def failed(cls, name: str, title: str, seconds: float, why: str) -> Self:

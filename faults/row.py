@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
+from faults.access import Enforcement
 from faults.fleet import Fleet
 from faults.looks import Look
 from faults.places import Place
@@ -43,7 +44,8 @@ class Promise:
 class Row(Generic[P]):
     """`fault` is a context: entered it is there, left it is over. `lasts_s` is the time between.
 
-    `processes` is in how many the brokers live. `look` is what the runbook's first look has to show."""
+    `processes` is in how many the brokers live. `look` is what the runbook's first look has to show.
+    With `enforcement` all peers have to prove who they are."""
 
     name: str
     title: str
@@ -53,3 +55,4 @@ class Row(Generic[P]):
     promise: Promise = Promise()
     processes: int = 1
     look: Look[P] | None = None
+    enforcement: Enforcement | None = None

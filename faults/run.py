@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from faults.report import failures, heading, line, look_lines, page
+from faults.report import caller_heading, caller_line, failures, heading, line, look_lines, page
 from faults.result import Result
 from faults.row import Row
 from faults.table import ROWS
@@ -49,6 +49,8 @@ def main() -> None:
         print(line(result), flush=True)
         if result.seen:
             print("\n".join(look_lines(result.name, result.seen)), file=sys.stderr, flush=True)
+        if result.callers:
+            print("\n".join((*caller_heading(), caller_line(result))), file=sys.stderr, flush=True)
         for failure in failures(result):
             print(failure, file=sys.stderr, flush=True)
         results.append(result)

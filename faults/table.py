@@ -3,7 +3,17 @@
 from typing import Any
 
 from faults.row import Row
-from faults.rows import balancer, brokers, certificates, clocks, networks, stores, topologies, workers
+from faults.rows import (
+    balancer,
+    brokers,
+    certificates,
+    clocks,
+    enforced,
+    networks,
+    stores,
+    topologies,
+    workers,
+)
 
 ROWS: tuple[Row[Any], ...] = (
     *workers.ROWS,
@@ -14,4 +24,5 @@ ROWS: tuple[Row[Any], ...] = (
     *clocks.ROWS,
     *certificates.ROWS,
     *topologies.ROWS,
+    *enforced.ROWS,
 )

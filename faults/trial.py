@@ -2,19 +2,24 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from faults.access import Counts, complaints, counts
+from faults.callers import Callers
 from faults.fleet import PERIOD_MS, Fleet
 from faults.judgement import Span, figures, unrepeated
 from faults.looks import Look, Seen, When, first_look, unseen
 from faults.lookups import CONNECTIONS, Lookups
 from faults.messages import NAME, TOPIC, Messages
+from faults.notes import Tls
 from faults.places import Place
 from faults.result import Result, broken
 from faults.row import Row
 from faults.runbook import RUNBOOK, first_looks
 from faults.truth import Presence, Truth
+from testbed.rocketmq.enforced import OPEN, enforced
 from testbed.rocketmq.stage import Stage
 
 BROKERS = 100
@@ -30,16 +35,21 @@ def tried(
     """Return the result of a run of the row in `folder`, with lookups over so many connections."""
     began = time.monotonic()
     after_s = row.promise.recovers_s + REPEATED_WITHIN_S
-    with Stage(folder) as stage, row.place(stage) as place:
+    access = OPEN if row.enforcement is None else enforced(folder / "access")
+    with Stage(folder, access) as stage, row.place(stage) as place:
+        tls_files = Tls.of(access.certificates) if access.certificates else place.tls
         truth = Truth(place.lease_s)
         name_servers = ";".join(server.address for server in place.servers)
-        fleet = Fleet(name_servers, truth, brokers=brokers, processes=row.processes, tls=place.tls)
+        fleet = Fleet(name_servers, truth, brokers=brokers, processes=row.processes, tls=tls_files)
         with fleet:
             seconds = STEADY_S + row.lasts_s + after_s
             messages = _messages(place, fleet, seconds) if java else None
-            tls = place.tls.context() if place.tls else None
+            tls = tls_files.context() if tls_files else None
             ports = [server.port for server in place.servers]
-            with Lookups(ports, sorted(fleet.serving), tls, connections=connections) as lookups:
+            with (
+                _callers(row, place, fleet) as callers,  # whose tokens are made before routes are judged
+                Lookups(ports, sorted(fleet.serving), tls, connections=connections) as lookups,
+            ):
                 time.sleep(STEADY_S)
                 span, seen = _broken_and_seen(row, place, fleet, after_s)
             notes = tuple(fleet.notes)
@@ -49,15 +59,17 @@ def tried(
     missing = unrepeated(
         notes, (config.broker_name for config in fleet.steady), max((span.end, *refused)), REPEATED_WITHIN_S
     )
+    broken_promises = [*broken(row.promise, judged, missing, counted), *(unseen(seen) if seen else ())]
+    of_callers: tuple[Counts, ...] = ()
+    if callers and row.enforcement:
+        of_callers = tuple(counts(callers.asked, span, row.enforcement))
+        recovers_s = row.promise.recovers_s
+        broken_promises += complaints(
+            callers.asked, span, row.enforcement, lasts_s=row.lasts_s, recovers_s=recovers_s
+        )
+    took_s = time.monotonic() - began
     return Result(
-        row.name,
-        row.title,
-        time.monotonic() - began,
-        (*broken(row.promise, judged, missing, counted), *(unseen(seen) if seen else ())),
-        span,
-        judged,
-        counted,
-        seen,
+        row.name, row.title, took_s, tuple(broken_promises), span, judged, counted, seen, of_callers
     )
 
 
@@ -80,6 +92,13 @@ def _broken_and_seen(row: Row[Any], place: Place, fleet: Fleet, after_s: float) 
             seeing = threads.submit(first_look, look, command, place, span.end)
         time.sleep(after_s)
         return span, seeing.result() if seeing else None
+
+
+def _callers(row: Row[Any], place: Place, fleet: Fleet) -> AbstractContextManager[Callers | None]:
+    """Return the callers that ask for a topic whose brokers all stay; none where access is open."""
+    if row.enforcement is None:
+        return nullcontext()
+    return Callers(place, min(fleet.serving.keys() - fleet.changing))
 
 
 def _messages(place: Place, fleet: Fleet, seconds: float) -> Messages:

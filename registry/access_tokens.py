@@ -4,6 +4,7 @@ Each change is an entry `access_changed` of the event stream, by which workers r
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -18,8 +19,19 @@ from registry.plans import Batch, Origin, Plan, as_json, call
 from registry.secret import Secret
 
 __all__ = [
-    *("PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "VALID_MOST_MS", "VALID_MS"),
-    *("Grant", "Token", "create", "read", "restore", "revoke", "revoked", "rotate"),
+    *("PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "UNKNOWN", "VALID_MOST_MS", "VALID_MS"),
+    *(
+        "Grant",
+        "Token",
+        "create",
+        "read",
+        "read_all",
+        "restore",
+        "revoke",
+        "revoke_again",
+        "revoked",
+        "rotate",
+    ),
 ]
 
 PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -31,6 +43,8 @@ OVER_KEPT_MS: Final = 30 * DAY_MS
 """Tokens that were over for so long go when one is created; until then a caller is shown that they are over."""
 ID_MOST: Final = 512
 TOKEN: Final = "token:"
+UNKNOWN: Final = "unknown"
+"""The principal in entries about a credential that the access file has no more."""
 ANY: Final = "*"
 """As text before: whatever is there."""
 
@@ -70,13 +84,26 @@ class _Record(msgspec.Struct, omit_defaults=True):
 
 def read(keys: Keys) -> Plan[tuple[Token, ...]]:
     """Return the stored tokens by their ids, those that are over too; a record that cannot be read is left out."""
-    rows: Mapping[str, str] = yield call("HGETALL", keys.access_tokens)
-    return tuple(token for id, text in sorted(rows.items()) if (token := _token(id, text)) is not None)
+    return _tokens((yield call("HGETALL", keys.access_tokens)))
 
 
 def revoked(keys: Keys) -> Plan[frozenset[str]]:
     """Return the ids of credentials and principals that are revoked: `acl:<key>`, `token:<id>`, `principal:<name>` …"""
     return frozenset((yield call("HGETALL", keys.access_revoked)))
+
+
+def read_all(keys: Keys) -> Plan[tuple[tuple[Token, ...], frozenset[str], str]]:
+    """Return the stored tokens, what is revoked, and the incarnation of the event stream, "" before its first entry.
+
+    In one round trip, the incarnation last: what a store lost that was emptied meanwhile is not taken for its own."""
+    rows, noted, incarnation = yield Batch(
+        (
+            call("HGETALL", keys.access_tokens),
+            call("HGETALL", keys.access_revoked),
+            call("HGET", keys.events_meta, "inc"),
+        )
+    )
+    return _tokens(rows), frozenset(noted), incarnation or ""
 
 
 def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
@@ -133,6 +160,14 @@ def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[
         subject = _Subject(credential, principal)
         if event_id := (yield from _write(keys, "revoked", subject, [row], origin)):
             return event_id
+
+
+def revoke_again(keys: Keys, lost: Mapping[str, str], origin: Origin) -> Plan[None]:
+    """Revoke what a store that was emptied, or has lost writes, has no note of: credentials with their principals, as
+    many as it has room for."""
+    with suppress(TableFull):
+        for credential, principal in sorted(lost.items()):
+            yield from revoke(keys, credential, principal, origin)
 
 
 def restore(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[str]:
@@ -210,6 +245,10 @@ def _text(token: Token) -> str:
         token.digest.reveal(), token.principal, token.created_ms, token.expires_ms, token.by, token.roles
     )
     return as_json(record).decode()
+
+
+def _tokens(rows: Mapping[str, str]) -> tuple[Token, ...]:
+    return tuple(token for id, text in sorted(rows.items()) if (token := _token(id, text)) is not None)
 
 
 def _token(token_id: str, text: str) -> Token | None:

@@ -9,7 +9,7 @@ from typing import Final
 import redis.asyncio
 
 from access.classes import AccessClass, class_of
-from access.live import stored
+from access.live import follow_stored
 from access.policy import observes
 from access.proof import Proof
 from metrics import catalogue as metrics
@@ -80,8 +80,7 @@ class Assembly:
         self.known_hosts = KnownHosts()
         self.admission = Admission(self.known_hosts, options)
         self.commands = StoreCommands()
-        store = connect.connect_async(options.redis_url, options.namespace)
-        self.driver = self.make_driver(store)
+        self.driver = self.make_driver(connect.connect_async(options.redis_url, options.namespace))
         self.answering = self.make_answering()
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
@@ -251,8 +250,9 @@ class Assembly:
     async def _read_settings(self) -> None:
         self.options = overlay(self._given, await self.driver.run(settings.read(self.keys)))
 
-    async def _read_access(self) -> None:
-        self.guard.take_stored(await self.driver.run(stored(self.keys)))
+    async def _read_access(self, lost_writes: bool) -> None:
+        take = partial(self.guard.take_stored, lost_writes=lost_writes)
+        await self.driver.run(follow_stored(self.keys, take, self._worker_id, next(self.numbers)))
 
     async def _read_brokers(self) -> Listed:
         """Return which brokers the store has."""

@@ -13,6 +13,7 @@ from access.standing import Standing
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
+from worker.unjudged import CHANGES
 
 __all__ = ["ConnectionProofs"]
 
@@ -31,9 +32,11 @@ class ConnectionProofs:
         self._first_end: float | None = None
         self._is_known = True  # whether that is so still
 
-    def standing(self, peer: Peer, principals: Principals, generation: int) -> Standing | None:
+    def standing(
+        self, peer: Peer, principals: Principals, generation: int, *, is_sure: bool
+    ) -> Standing | None:
         """Return what a connection's certificate proves, None without one that is known; one that is bad bars what a
-        bad signature does."""
+        bad signature does, and so does one that may be revoked, where that `is_sure` of none."""
         try:
             names = None if peer.tls is None else peer.tls.certificate
             proof = None if names is None else principals.by_certificate(names, self._clock())
@@ -50,7 +53,7 @@ class ConnectionProofs:
         if not peer.closed:
             self._proofs[peer.id] = proof
             self._is_known = False
-        return Standing(generation, proof)
+        return Standing(generation, proof, 0 if is_sure else CHANGES)
 
     def remove(self, peer: Peer) -> None:
         """Note that a connection has ended."""

@@ -37,6 +37,7 @@ from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
 from worker.reply import Reply
 from worker.rights import admits, admits_anywhere, caller_of, topics_of
+from worker.unjudged import CHANGES, unjudged
 
 __all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
 
@@ -91,10 +92,8 @@ class Guard:
             options.access_file, lambda result: counters.security.add("config", result)
         )
         self._plain = Standing(0)
-        self.failures = Failures()
-        """The hosts of bad proofs."""
-        self.records: Final = Records()
-        """What the store is to know."""
+        self.failures = Failures()  # the hosts of bad proofs
+        self.records: Final = Records()  # what the store is to know
         self.shown: Final = ConnectionProofs(self._policy, counters, clock)
         """What certificates prove."""
         self._first_ends = FirstEnds()
@@ -120,10 +119,11 @@ class Guard:
         """Return when the next credential or certificate ends (Unix s)."""
         return min(self._ends, self.shown.first_end() or inf)
 
-    def take_stored(self, stored: Stored) -> None:
-        """Judge by what is revoked in the store now."""
-        if self._live.take(stored):
+    def take_stored(self, stored: Stored, *, lost_writes: bool = False) -> Mapping[str, str]:
+        """Judge by what the store has now, and return what it has no note of; all as `LivePrincipals` has it."""
+        if self._live.take(stored, lost_writes=lost_writes):
             self._take()
+        return self._live.unnoted_with_owners()
 
     def _take(self) -> None:
         """Judge by the principals of now: all rights and proofs are void."""
@@ -137,8 +137,7 @@ class Guard:
             changed()
 
     def _note_rules(self) -> None:
-        live = self._live
-        rules = RulesInForce.of(self._options, digest(live.description), live.change)
+        rules = RulesInForce.of(self._options, digest(self._live.description), self._live.change)
         self.records.note_rules(rules)
 
     def when_changed(self, changed: Callable[[], None]) -> None:
@@ -153,10 +152,11 @@ class Guard:
 
     def admit(self, peer: Peer) -> None:
         """Give a peer the rights that need no signature."""
-        generation = self._plain.generation
-        peer.standing = standing = self.shown.standing(peer, self._principals, generation) or self._plain
+        generation, is_sure = self._plain.generation, self._live.knows_revoked
+        shown = self.shown.standing(peer, self._principals, generation, is_sure=is_sure)
+        peer.standing = standing = shown or self._plain
         caller = caller_of(peer)
-        if standing.proof is not None:
+        if standing.proof is not None and is_sure:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
@@ -221,6 +221,8 @@ class Guard:
             self._counters.security.add("authn", "allowed")
         proofs = [one for one in (proof, peer.standing.proof) if one is not None]
         topics: tuple[Patterns, ...] = ()
+        if proofs and not self._live.knows_revoked and not needs & ~CHANGES & peer.rights:
+            return ADMITTED if self._policy.observes else Verdict(unjudged(peer, proofs[0]))
         if not needs & peer.rights:
             is_barred = proof is None and needs & peer.standing.barred
             if is_barred or not admits(self._policy, command, peer, needs, *proofs):

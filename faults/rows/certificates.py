@@ -34,11 +34,10 @@ def encrypted(stage: Stage) -> Encrypted:
     certificates = make_certificates(stage.folder / "certificates")
     server = serve(stage, "ours", OPTIONS | {"redisUrl": store.url} | certificates.server_properties)
     peers = write_properties(stage.folder / "peers.properties", certificates.peer_properties())
-    folder = certificates.folder
     place = Encrypted(
         stage,
         server,
-        tls=Tls(str(folder / "ca.pem"), str(folder / "client.pem"), str(folder / "client.key")),
+        tls=Tls.of(certificates),
         java_options=("-Dtls.enable=true", f"-Dtls.config.file={peers}"),
     )
     place.certificates = certificates

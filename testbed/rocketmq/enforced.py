@@ -10,13 +10,14 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from access.tokens import new_token
 from testbed.access_file import AccessFile, principal
-from testbed.certificates import issue, make_certificates
+from testbed.certificates import Certificates, issue, make_certificates
 from testbed.properties import write_properties
 
 Peer: TypeAlias = Literal["broker", "client"]
 
-CLIENT_KEY, CLIENT_SECRET = "interop-client", "a client's, 0123456789"
+CLIENT_KEY, REVOKED_KEY, CLIENT_SECRET = "interop-client", "interop-revoked", "a client's, 0123456789"
 ADMIN_KEY, ADMIN_SECRET = "interop-admin", "an admin's, 0123456789"
 PRINCIPALS: Final = """
 [principals.brokers]
@@ -28,13 +29,22 @@ certificates = ["cn:interop other"]
 [principals.observers]
 roles = ["reader"]
 certificates = ["cn:interop observer"]
+[principals.console]
+roles = ["admin"]
+tokens = [{ file = "token" }]
+[principals.revoked]
+roles = ["reader"]
+tokens = [{ file = "revoked-token" }]
+keys = [{ accessKey = "interop-revoked", secrets = [{ file = "client" }] }]
 """
+REVOKED: Final = "principal:revoked"
+"""What a test may revoke."""
 RULES: Final = {
     "accessProfile": "secure",
-    "accessRead": "signed mtls",
+    "accessRead": "signed mtls token",
     "accessBroker": "mtls",
-    "accessAdmin": "signed",
-    "accessConfig": "signed",
+    "accessAdmin": "signed token",
+    "accessConfig": "signed token",
 }
 """With the ownershipGuard of the profile. Over TLS only, as signatures count for admin and config from elsewhere."""
 
@@ -45,7 +55,7 @@ class Access(Struct, frozen=True):
     `tls` are properties of every name server there, `rules` of ours; `options` those of JVMs by what runs in them;
     `environment` that of Java clients; `tools` the text of mqadmin's tools.yml. `observer` is the TLS of a test that
     reads, `stranger` that of a peer without a certificate; `other_broker` are options of a JVM whose broker is another
-    principal."""
+    principal. `token` is one of an admin over HTTP; `certificates` has that of brokers as `client`."""
 
     tls: Mapping[str, str] = {}
     rules: Mapping[str, str] = {}
@@ -53,6 +63,9 @@ class Access(Struct, frozen=True):
     environment: Mapping[str, str] = {}
     other_broker: tuple[str, ...] = ()
     tools: str = ""
+    token: str = ""
+    revoked_token: str = ""
+    certificates: Certificates | None = None
     observer: ssl.SSLContext | None = None
     stranger: ssl.SSLContext | None = None
 
@@ -68,7 +81,8 @@ def enforced(folder: Path) -> Access:
     file = AccessFile(folder)
     keys = principal("clients", "reader", key=CLIENT_KEY, secrets='{ file = "client" }')
     admins = principal("admins", "admin", key=ADMIN_KEY, secrets='{ file = "admin" }')
-    file.write(PRINCIPALS + keys + admins, client=CLIENT_SECRET, admin=ADMIN_SECRET)
+    tokens = {name: new_token().token.reveal() for name in ("token", "revoked-token")}
+    file.write(PRINCIPALS + keys + admins, client=CLIENT_SECRET, admin=ADMIN_SECRET, **tokens)
     return Access(
         tls=certificates.server_properties | {"tls.server.need.client.auth": "optional"},
         rules=RULES | {"accessFile": str(file.path)},
@@ -79,6 +93,9 @@ def enforced(folder: Path) -> Access:
         other_broker=_options(folder / "others.properties", certificates.peer_properties("other")),
         environment={"ACCESS_KEY": CLIENT_KEY, "SECRET_KEY": CLIENT_SECRET},
         tools=f"accessKey: {ADMIN_KEY}\nsecretKey: {ADMIN_SECRET}\n",
+        token=tokens["token"],
+        revoked_token=tokens["revoked-token"],
+        certificates=certificates,
         observer=certificates.context("observer"),
         stranger=certificates.context(),
     )

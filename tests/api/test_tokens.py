@@ -12,9 +12,12 @@ import httpx
 import pytest
 import redis as redis_py
 
+from access.live import Stored
+from access.proof import BadCredential
 from access.tokens import new_token
-from api.tokens import SEEN_S
+from api.tokens import RETRY_S, SEEN_S, Tokens
 from mqnamesrv.store import EmbeddedStore
+from registry.errors import StoreUnavailable
 from testbed.eventually import eventually
 from tests.api.gunicorn import curl, http_workers
 
@@ -168,6 +171,28 @@ def test_while_the_store_is_away_no_caller_is_let_in_and_none_is_cut_off(tmp_pat
     finally:
         store.stop()
     assert SEEN_S == 60
+
+
+def test_a_process_that_begins_without_the_store_does_not_guess_what_is_revoked(tmp_path: Path) -> None:
+    path, tokens = access_file(tmp_path)
+    answers: list[Stored | None] = [None, Stored(revoked=frozenset({"principal:the-reader"})), None]
+
+    def read() -> Stored:
+        answer = answers[0]
+        if answer is None:
+            raise StoreUnavailable("away")
+        return answer
+
+    here = Tokens(str(path), lambda result: None, read)
+    for token in tokens.values():
+        with pytest.raises(StoreUnavailable, match="may have revoked"):
+            here.proof(token, reads=True)
+    for _ in range(2):
+        del answers[0]
+        time.sleep(RETRY_S)
+        assert here.proof(tokens["operator"], reads=False).actor == "token:the-operator"
+        with pytest.raises(BadCredential, match="revoked"):
+            here.proof(tokens["reader"], reads=True)
 
 
 @pytest.mark.needs("curl")

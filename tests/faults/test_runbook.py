@@ -4,7 +4,8 @@ from faults.runbook import RUNBOOK, first_looks, named_rows
 from faults.table import ROWS
 
 TEXT = RUNBOOK.read_text()
-NAMES = sorted(row.name for row in ROWS)
+NAMES = sorted(row.name for row in ROWS if not row.enforcement)
+"""Rows with access enforced are others once more."""
 
 
 def test_each_row_has_a_section() -> None:

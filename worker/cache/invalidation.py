@@ -30,9 +30,9 @@ _mapping_rows = msgspec.json.Decoder(list[tuple[str, str, msgspec.Raw, msgspec.R
 class Invalidation:
     """A follower's listener that keeps cached routes and lists true, and invalidates renewals at every change.
 
-    `reload` reads the shared settings again, `reread_access` what is revoked, and `present` which brokers the store
-    has, or they raise StoreUnavailable; `expired` gets each member key whose lapse was recorded, unless the same script
-    registered it again; `leased` each timeout (ms) that a lease got."""
+    `reload` reads the shared settings again, `reread_access` what is revoked (True: the store has lost writes), and
+    `present` which brokers the store has, or they raise StoreUnavailable; `expired` gets each member key whose lapse
+    was recorded, unless the same script registered it again; `leased` each timeout (ms) that a lease got."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Invalidation:
         renewals: Renewals,
         counters: Counters,
         reload: Callable[[], Awaitable[None]],
-        reread_access: Callable[[], Awaitable[None]],
+        reread_access: Callable[[bool], Awaitable[None]],
         present: Callable[[], Awaitable[Listed]],
         expired: Callable[[str], None],
         leased: Callable[[int], None],
@@ -71,10 +71,12 @@ class Invalidation:
                 self._counters.cache_drops.add("settings")
                 await self._read_settings_again()
             elif event.kind == EventKind.ACCESS_CHANGED:
-                await self._reread_access()
+                await self._reread_access(False)
             else:
                 self._counters.cache_drops.add("event")
                 self._apply(event)
+            if _is_of_empty_store(event):
+                await self._reread_access(True)
             if timeout_ms := event.get("timeout_ms"):
                 self._leased(int(timeout_ms))
         for member in _expired_for_good(group):
@@ -106,7 +108,7 @@ class Invalidation:
         if cause in ANOTHER_STORE:
             self.emptied()
         await self._read_settings_again()
-        await self._reread_access()
+        await self._reread_access(cause in ANOTHER_STORE)
         if cause in ANOTHER_STORE:
             for name, ids in (await self._present()).items():
                 self._returned(name, ids)
@@ -129,7 +131,7 @@ class Invalidation:
 
     def _started(self, event: Event) -> None:
         """Drop all; only an empty store has lost its tables, not every new stream."""
-        if event.cause == "empty_store":
+        if _is_of_empty_store(event):
             self.emptied()
         self._drop_all()
 
@@ -220,6 +222,10 @@ def _changes_options(event: Event) -> bool:
     """Whether settings changed, or keys of a wrong type were deleted: settings or drains may be gone."""
     kind = event.kind
     return kind == EventKind.SETTINGS_CHANGED or (kind == EventKind.TABLES_REPAIRED and event.cause == "keys")
+
+
+def _is_of_empty_store(event: Event) -> bool:
+    return event.kind == EventKind.STREAM_STARTED and event.cause == "empty_store"
 
 
 def _others(event: Event) -> list[str]:

@@ -40,7 +40,8 @@ class Reported:
         self.stored: dict[str, frozenset[int]] = {}
         self.expired: list[str] = []
         self.leased: list[int] = []
-        self.reloads = self.reread = 0
+        self.reloads = 0
+        self.reread: list[bool] = []
         self._reading = reading
 
     async def reload(self) -> None:
@@ -48,8 +49,8 @@ class Reported:
         if self._reading is not None:
             await self._reading()
 
-    async def reread_access(self) -> None:
-        self.reread += 1
+    async def reread_access(self, lost_writes: bool) -> None:
+        self.reread.append(lost_writes)
 
     async def present(self) -> dict[str, frozenset[int]]:
         return self.stored
@@ -369,6 +370,19 @@ async def test_settings_are_read_before_the_next_answer_is_kept() -> None:
     await rules.apply([entry("tables_repaired", "keys", keys='["settings"]', count="1")])
     await rules.reset("hole")
     assert reported.reloads == 3
+
+
+@asynchronous
+async def test_what_is_revoked_is_read_again_and_whether_the_store_may_have_lost_it() -> None:
+    reported = Reported()
+    rules = rules_for(reported)
+    await rules.apply([entry("access_changed", "revoked")])
+    await rules.apply([entry("stream_started", "new_stream")])
+    await rules.apply([entry("stream_started", "empty_store")])
+    await rules.reset("hole")
+    await rules.reset("rollback")
+    await rules.reset("incarnation")
+    assert reported.reread == [False, True, False, True, True]
 
 
 @asynchronous
