@@ -94,8 +94,15 @@ end
 local fresh_place = not holder and not reinstated
 if fresh_place and r.single == 1 then return { "single" } end
 
+-- With the guard a member beside another's living master changes nothing of the group: any host may have a free id, also
+-- one below 0.
+local master_key = id ~= "0" and r.guard == 1 and broker.addrs["0"]
+local is_stranger = master_key and not may_take(r, member_of(ctx, master_key))
+local guest = is_stranger and r.observes ~= 1
+
 -- The living member in the way of a request that is not its registrant's.
 local function in_the_way()
+  if is_stranger and not broker.clusters[r.cluster] then return member_of(ctx, master_key) end
   if living then
     local renews = member.fields[place_field]
     if not (renews and may_renew(r, member.fields.registrant) or may_take(r, member)) then return member end
@@ -154,10 +161,6 @@ local smallest = true
 for other in pairs(broker.addrs) do
   if tonumber(other) < tonumber(id) then smallest = false end
 end
--- With the guard a member beside another's living master changes nothing of the group: any host may have a free id, also
--- one below 0.
-local master_key = id ~= "0" and r.guard == 1 and r.observes ~= 1 and broker.addrs["0"]
-local guest = master_key and not may_take(r, member_of(ctx, master_key))
 local prime = r.acting ~= nil and id ~= "0" and smallest and not guest
 local writes = id == "0" or prime
 local changed = not stored.dv or stored.dv ~= r.dv

@@ -139,6 +139,10 @@ class Model:
             raise Owned
         if not all(may_take(other, claimant) for other in (*displaced, holder) if other not in (None, me)):
             raise Owned
+        master = broker.addrs.get(MASTER)
+        is_stranger = r.id != MASTER and master not in (None, me) and not may_take(master, claimant)
+        if is_stranger and r.cluster not in broker.clusters:
+            raise Owned
         fresh = holder is None and not reinstated
         if fresh and len(body.topics) == 1:
             raise SingleTopic
@@ -146,9 +150,7 @@ class Model:
             self._vacate(broker, r.id, given_away=True)
         broker.addrs[r.id] = me
         broker.clusters.add(r.cluster)
-        master = broker.addrs.get(MASTER)
-        is_bound = claimant.guard and not claimant.observes
-        is_guest = is_bound and master not in (None, me) and not may_take(master, claimant)
+        is_guest = is_stranger and not claimant.observes
         if not is_guest:
             broker.acting, broker.zone = r.acting is True, r.zone or ""
         prime = r.acting is not None and r.id != MASTER and r.id == min(broker.addrs) and not is_guest

@@ -164,6 +164,16 @@ def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, a
     ns.unregister(at=at, by=own)
 
 
+def test_a_stranger_takes_a_living_broker_into_no_other_cluster(ns: Namespace) -> None:
+    """Otherwise whoever may delete the topics of that cluster deletes those of the broker."""
+    ns.register(by=HERE)
+    with refusal(ns) as error:
+        ns.register("b1", 1, cluster="c2", by=THERE)
+    assert error.value.holder is not None
+    ns.register("b1", 1, by=THERE)
+    ns.register("b1", 2, cluster="c2", by=HERE)
+
+
 @pytest.mark.parametrize(
     ("by", "written"), [(THERE, False), (HERE, True), (replace(THERE, observes=True), True)], ids=str
 )
