@@ -7,6 +7,7 @@ from typing import Final
 
 from access.classes import AccessClass
 from access.failures import Failures
+from access.live import Stored
 from registry.options.catalogue import Options
 from tests.fuzz.reading import read
 from tests.worker.scene import FakePeer
@@ -96,4 +97,6 @@ def _options(required: bool) -> Options:
 
 @cache
 def _guard(required: bool) -> Guard:
-    return Guard(_options(required), Counters())
+    guard = Guard(_options(required), Counters())
+    guard.take_stored(Stored())
+    return guard

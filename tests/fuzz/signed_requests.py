@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from access.classes import AccessClass, class_of
+from access.live import Stored
 from registry.options.catalogue import Options
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode, encode
@@ -84,7 +85,9 @@ def _admits(of_class: AccessClass, at: Situation, signed: bool) -> bool:
 
 @cache
 def _guard(strict: bool) -> Guard:
-    return Guard(replace(RULES[strict], access_file=str(known())), Counters())
+    guard = Guard(replace(RULES[strict], access_file=str(known())), Counters())
+    guard.take_stored(Stored())
+    return guard
 
 
 def signed_requests(data: bytes) -> None:

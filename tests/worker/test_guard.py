@@ -36,7 +36,9 @@ certificates = ["dns:b.local"]
 def a_guard(folder: Path, of_brokers: str) -> Guard:
     path = access_file(folder, PRINCIPALS)
     options = Options(access_file=str(path), access_broker=of_brokers, access_read="net+signed")
-    return Guard(options, Counters(lambda: 0))
+    guard = Guard(options, Counters(lambda: 0))
+    guard.take_stored(Stored())
+    return guard
 
 
 @pytest.fixture

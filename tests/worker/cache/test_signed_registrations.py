@@ -46,6 +46,7 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.counters = Counters()
         self.guard = Guard(Options(access_file=str(access_file(folder, FILE))), self.counters)
+        self.guard.take_stored(Stored())
         self.replies = CachedRegistrations(lambda: 1.0, self.counters, self.guard.proves)
         self.guard.when_changed(self.replies.clear)
 
