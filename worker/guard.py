@@ -179,9 +179,8 @@ class Guard:
 
     def holds(self, verdict: Verdict) -> bool:
         """Return whether the rules admit a request as they did, as far as its signature counts."""
-        if verdict.observed:
-            return False
-        return verdict.proof is None or verdict.generation == self._plain.generation
+        is_in_force = verdict.proof is None or verdict.generation == self._plain.generation
+        return is_in_force and not verdict.observed
 
     def proves(self, fields: Mapping[str, str], body: bytes, proof: Proof | None) -> bool:
         """Return whether a request with a key proves what one like it did: the same principal, or nothing where no
@@ -243,8 +242,7 @@ class Guard:
             ):
                 return self._refused(command, peer, needs, proof)
             if ways := ways_of(self._policy, command, peer, needs, proofs):
-                refuses = partial(self._refuses, command, peer, needs, proof)
-                topics = TopicLimits(ways, refuses)
+                topics = TopicLimits(ways, partial(self._refuses, command, peer, needs, proof))
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
         by_bytes = proof is not None and admits_anywhere(self._policy, command, needs, proof)

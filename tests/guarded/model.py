@@ -132,7 +132,7 @@ class HttpModel:
         if self._bad.is_shut(client, world.now):
             return Outcome("429 too-many-requests")
         proof = self._proof(request)
-        if proof is BAD and not world.observes:
+        if proof is BAD and _token_in(request) and not world.observes:
             self._bad.add(client, world.now)
         actor = proof.actor if isinstance(proof, Proof) else f"http:{client}"
         if not request.needs:
@@ -153,8 +153,8 @@ class HttpModel:
         return {of_class for of_class in self._world.rules if admits(self._world, of_class, caller)}
 
     def _proof(self, request: HttpRequest) -> Proof | Bad | None:
-        text = request.headers.get("Authorization")
-        return None if text is None else by_token(self._world, text.partition(" ")[2])
+        text = _token_in(request)
+        return None if text is None else by_token(self._world, text)
 
     def _caller(self, request: HttpRequest, classes: set[str]) -> Caller:
         client, forwarded = self._client(request)
@@ -170,3 +170,12 @@ class HttpModel:
         while hops and is_in(client, self._world.http_proxies):
             client = hops.pop()
         return client, forwarded
+
+
+def _token_in(request: HttpRequest) -> str | None:
+    """Return the token that a request shows; "" of another scheme, which is no guess at one."""
+    text = request.headers.get("Authorization")
+    if text is None:
+        return None
+    scheme, _, token = text.partition(" ")
+    return token if scheme == "Bearer" else ""

@@ -27,7 +27,13 @@ CODES: Final = {
 REPLAYED_AS: Final = (105, 216, 205, 100, 904, 101, 106)
 LONG: Final = 300_000
 """Bytes of a body whose signature is verified in a thread."""
-UNKNOWN_TOKENS: Final = ("", "mqns", f"mqns_00000000_{'A' * 43}", "secret")
+NO_TOKENS: Final = (
+    "Bearer ",
+    "Bearer mqns",
+    f"Bearer mqns_00000000_{'A' * 43}",
+    "Bearer secret",
+    "Basic bWU6eA==",
+)
 
 
 class Route(NamedTuple):
@@ -237,7 +243,7 @@ class Requests:
         if dice.random() < 0.3:
             return {}
         if not texts or dice.random() < 0.08:
-            return {"Authorization": f"Bearer {dice.choice(UNKNOWN_TOKENS)}"}
+            return {"Authorization": dice.choice(NO_TOKENS)}
         text = dice.choice(texts)
         if dice.random() < 0.06:  # another one with its id
             text = text[:14] + text[:13:-1][:43]

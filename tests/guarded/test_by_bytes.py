@@ -157,6 +157,8 @@ async def test_observed_callers_keep_their_names_and_are_counted_each_time(start
         for key, actor in (("K", "acl:client"), ("T", "acl:team")):
             seen = await worker.ask(line, signed(REGISTRATION, key=key))
             assert [(seen.actor, seen.denied, one.code) for one in seen.replies if one] == [(actor, 1, DONE)]
+            repeated = [await worker.ask(line, signed(REGISTRATION, key=key)) for _ in range(4)]
+            assert [one.denied for one in repeated] == [1] * 4
         wrong = signed(LOOKUP, secret="a wrong secret")
         assert [(await worker.ask(line, wrong)).denied for _ in range(4)] == [1] * 4
 

@@ -78,10 +78,12 @@ def _are_within(limits: TopicLimits, names: Sequence[str]) -> Plan[bool]:
 
 
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
+    is_beyond = False
     if request.topics is not None:
         table = yield from BodyReader(registration).read()
         names = (*table.topics, *table.mapping_infos)
-        if not (yield from _are_within(request.topics, names)) and request.topics.refuses():
+        is_beyond = not (yield from _are_within(request.topics, names))
+        if is_beyond and request.topics.refuses():
             return denied(request, AccessClass.BROKER, "topics within the limits of its principal")
     member, options = registration.member, request.options
     is_first = request.registers(member)
@@ -114,4 +116,5 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     if (order_topics := done.order_topics(options)) is not None:
         body = request.registration_cache.order_body(order_topics)
     ext = {name: address for name, address in addresses.items() if address is not None}
-    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal, outcome=done.outcome)
+    renewal = None if is_beyond else done.renewal  # what is only observed is judged each time
+    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=renewal, outcome=done.outcome)
