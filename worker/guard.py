@@ -96,15 +96,12 @@ class Guard:
         self._counters = counters
         self._clock = clock
         self._ends = Alarm(clock, sleep)
-        self._live = LivePrincipals(
-            options.access_file, lambda result: counters.security.add("config", result)
-        )
+        self._live = LivePrincipals(options.access_file, partial(counters.security.add, "config"))
         self._plain = Standing(0)
         self.failures = Failures()  # the hosts of bad proofs
         self.records: Final = Records()  # what the store is to know
         self._signatures = Signatures(self._policy, self.records.uses.note, clock)
-        self.shown: Final = ConnectionProofs(self._policy, counters, clock)
-        """What certificates prove."""
+        self.shown: Final = ConnectionProofs(self._policy, counters, clock)  # what certificates prove
         self._first_ends = FirstEnds()
         counters.first_ends = self.first_ends
         self._changed: list[Callable[[], None]] = []
@@ -237,9 +234,8 @@ class Guard:
                 else Verdict(unjudged(peer, proofs[0]))
             )
         if not needs & peer.rights:
-            if is_barred(command, peer, needs, proof) or not admits(
-                self._policy, command, peer, needs, *proofs
-            ):
+            barred = is_barred(command, peer, needs, proof)
+            if barred or not admits(self._policy, command, peer, needs, *proofs):
                 return self._refused(command, peer, needs, proof)
             if ways := ways_of(self._policy, command, peer, needs, proofs):
                 topics = TopicLimits(ways, partial(self._refuses, command, peer, needs, proof))
@@ -265,7 +261,6 @@ class Guard:
         return replace(self._refused(command, peer, needs, None), ends=ends)
 
     def _refuses(self, command: Command, peer: Peer, needs: AccessClass, signed: Proof | None) -> bool:
-        """Refuse a request whose body has been read; return whether that is what it is answered."""
         return self._refused(command, peer, needs, signed).refusal is not None
 
     def _refused(self, command: Command, peer: Peer, needs: AccessClass, signed: Proof | None) -> Verdict:
