@@ -1,6 +1,7 @@
 """Credentials: by which a principal is known. Times are Unix seconds; None is no end.
 
-The `id` of one is how it is revoked: `acl:<access key>`, `token:<id>`, or a certificate pattern as it is written."""
+The `id` of one is how it is revoked: `acl:<access key>`, `token:<id>`, or a certificate pattern as it is written, one
+of DNS names in lower case."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
@@ -10,7 +11,10 @@ import msgspec
 from access.patterns import Pattern
 from registry.secret import Secret
 
-__all__ = ["BOUNDS", "AclKey", "AclSecret", "CertificateKind", "CertificatePattern", "TokenHash", "is_over"]
+__all__ = [
+    *("BOUNDS", "AclKey", "AclSecret", "CertificateKind", "CertificatePattern", "TokenHash"),
+    *("id_as_kept", "is_over"),
+]
 
 CertificateKind: TypeAlias = Literal["uri", "dns", "cn"]
 BOUNDS: Final[Mapping[CertificateKind, str]] = {"uri": "/", "dns": ".", "cn": "."}
@@ -76,6 +80,11 @@ class TokenHash(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         return f"token:{self.token_id}"
+
+
+def id_as_kept(text: str) -> str:
+    """Return the id that a text names, in which DNS names may have any case."""
+    return text.lower() if text.startswith("dns:") else text
 
 
 def is_over(expires: float | None, now: float) -> bool:

@@ -62,6 +62,10 @@ class Guard:
         """Return all principals, those of the access file and of tokens in the store."""
         return self._tokens.principals()
 
+    def changed(self) -> None:
+        """Judge the next request by what this one has stored of tokens and revocations."""
+        self._tokens.read_again()
+
 
 def install(
     app: Flask, options: Options, read: Callable[[], Stored], write: Callable[[Records], None]

@@ -12,7 +12,6 @@ __all__ = ["named_by"]
 BROKERS: Final = ("registrations", "drains")
 OF_NO_NAME: Final = ("settings", "options", "access")
 REGISTER: Final = "registrations.register_broker"
-DELETE_TOPIC: Final = "topics.remove_topic"
 
 
 def named_by(request: Request) -> Named:
@@ -25,33 +24,48 @@ def named_by(request: Request) -> Named:
         return NOTHING
     if blueprint in BROKERS and "name" in parts:
         return Named(brokers=(parts["name"],), clusters=_cluster(request))
-    if request.endpoint == DELETE_TOPIC:  # without a cluster it is one in all of them
-        return Named(topics=(parts["topic"],), brokers=None, clusters=_cluster(request) or None)
     if "topic" in parts:
-        return Named(topics=(parts["topic"],), brokers=() if request.method == "GET" else None)
+        return _of_topic(request, parts["topic"])
     if "namespace" in parts:
         return Named(kv=(parts["namespace"],))
     return ALL_NAMES
 
 
+def _of_topic(request: Request, topic: str) -> Named:
+    """A deletion without a cluster is one in all of them."""
+    if request.method == "DELETE":
+        return Named(topics=(topic,), clusters=_cluster(request) or None)
+    if request.method == "PUT":
+        body = request.get_json(silent=True)
+        return Named(topics=(topic,), brokers=_named_in(body, "queueDatas", "brokerName"))
+    return Named(topics=(topic,))
+
+
 def _cluster(request: Request) -> tuple[str, ...]:
-    """Return each cluster in body and query, whichever the view takes."""
+    """Return the cluster that the view reads: in the query where the method has no body, whatever body comes."""
+    if request.method in ("GET", "DELETE"):
+        return tuple(request.args.getlist("cluster"))
     body: Any = request.get_json(silent=True)
-    in_body = body.get("cluster") if isinstance(body, dict) else None
-    return (*_texts(in_body), *request.args.getlist("cluster"))
+    return _texts(body.get("cluster")) if isinstance(body, dict) else ()
 
 
 def _registered(body: Any) -> Named:
     """A body that is none is refused behind this, whatever it names."""
     if not isinstance(body, dict):
         return NOTHING
-    topics = body.get("topics")
-    names = (
-        (row.get("topicName") for row in topics if isinstance(row, dict)) if isinstance(topics, list) else ()
-    )
     return Named(
-        clusters=_texts(body.get("cluster")), brokers=_texts(body.get("brokerName")), topics=_texts(*names)
+        clusters=_texts(body.get("cluster")),
+        brokers=_texts(body.get("brokerName")),
+        topics=_named_in(body, "topics", "topicName"),
     )
+
+
+def _named_in(body: Any, rows: str, member: str) -> tuple[str, ...]:
+    """Return what a member of each row of a body names; what is no row is refused behind this."""
+    listed = body.get(rows) if isinstance(body, dict) else None
+    if not isinstance(listed, list):
+        return ()
+    return _texts(*(row.get(member) for row in listed if isinstance(row, dict)))
 
 
 def _texts(*values: object) -> tuple[str, ...]:

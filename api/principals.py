@@ -1,9 +1,12 @@
 """Principals: which there are, what proves them, and tokens and revocations, which are kept in the store."""
 
+from http import HTTPStatus
+
 from apiflask import APIBlueprint
 from flask import Response, request
 
 from access.classes import AccessClass
+from access.credentials import id_as_kept
 from access.tokens import new_token
 from api.caller import actor_of
 from api.guard import guard
@@ -33,6 +36,14 @@ bp = APIBlueprint("access", __name__, url_prefix="/v1")
 def keep_nowhere(response: Response) -> Response:
     """Have no cache keep a token, or what one proves."""
     response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@bp.after_request
+def count_at_once(response: Response) -> Response:
+    """Have what was acknowledged here count here from now on; other processes follow within a second."""
+    if request.method != "GET" and response.status_code == HTTPStatus.OK:
+        guard().changed()
     return response
 
 
@@ -114,7 +125,7 @@ def revoke(json_data: RevocationBody) -> Written:
     """Revoke a credential or a principal, by its id
 
     Each worker follows within a second, whatever the access file says. A token of the store is gone for good."""
-    server, credential = name_server(), json_data.credential
+    server, credential = name_server(), id_as_kept(json_data.credential)
     principal = _principal_of(credential)
     if principal is None:
         raise Problem(404, "credential-not-found", f"no credential or principal {credential!r}")
@@ -128,7 +139,7 @@ def restore(credential: str) -> Written:
     """Take a revocation back
 
     Without one it changes nothing."""
-    server = name_server()
+    server, credential = name_server(), id_as_kept(credential)
     principal = _principal_of(credential) or access_tokens.UNKNOWN
     return Written.of(server.run(access_tokens.restore(server.keys, credential, principal, origin())))
 

@@ -62,6 +62,11 @@ class Tokens:
         """Yield when the first key and token end, as far as this process knows: `access.first_ends`."""
         return self._first_ends.read(self._live.principals, time())
 
+    def read_again(self) -> None:
+        """Have the store read for the next request, since this process has changed what it has."""
+        with self._lock:
+            self._read_at = float("-inf")
+
     def _principals(self) -> tuple[Principals, bool]:
         """Return the principals, and whether they are those of now as far as the store knows."""
         with self._lock:

@@ -3,8 +3,8 @@ signature of a request. It is looked at before the request is decoded further, o
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from math import inf
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from time import time
 from typing import Final
 
@@ -18,7 +18,6 @@ from access.failures import Failures
 from access.first_ends import FirstEnds
 from access.limits import unlimited
 from access.live import POLL_S, LivePrincipals, Stored
-from access.patterns import Patterns
 from access.policy import Policy
 from access.proof import BadCredential, Proof
 from access.records import Records
@@ -31,12 +30,14 @@ from registry.options.networks import is_in, networks_of
 from rocketmq_remoting.acl_signature import ACCESS_KEY
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.remoting_command import Command
+from worker.alarm import Alarm
 from worker.connection_proofs import ConnectionProofs
 from worker.counters import Counters
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.peer import Peer
-from worker.reply import Reply
-from worker.rights import admits, admits_anywhere, caller_of, topics_of
+from worker.reply import Reply, TopicLimits
+from worker.rights import admits, admits_anywhere, caller_of, is_barred, ways_of
+from worker.signatures import Signatures
 from worker.unjudged import CHANGES, unjudged
 
 __all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
@@ -58,44 +59,49 @@ class Verdict(msgspec.Struct, frozen=True):
     """What comes of a request: the reply that refuses it, or None; what its signature proves, None without one.
 
     `topics` are patterns, each of which has to match what a registration has; `generation` is of the principals in
-    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come. `ends`: its connection
-    is to be closed behind the reply."""
+    force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come. `observed`: it is
+    answered though the rules refuse it. `ends`: its connection is to be closed behind the reply."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
-    topics: tuple[Patterns, ...] = ()
+    topics: TopicLimits | None = None
     generation: int = 0
     by_bytes: bool = False
+    observed: bool = False
     ends: bool = False
 
     @property
     def is_for_bytes(self) -> bool:
         """Whether the same bytes may be answered the same over other connections that have the right: not where a
-        signature was only a part of what admitted them."""
-        return self.proof is None or self.by_bytes
+        signature was only a part of what admitted them, nor where nothing did."""
+        return not self.observed and (self.proof is None or self.by_bytes)
 
 
 ADMITTED: Final = Verdict()
 
 
 class Guard:
-    """The rules and principals of one worker. `clock` gives Unix seconds."""
+    """The rules and principals of one worker. `clock` gives Unix seconds, and `sleep` waits for seconds of it."""
 
-    def __init__(self, options: Options, counters: Counters, clock: Callable[[], float] = time) -> None:
+    def __init__(
+        self,
+        options: Options,
+        counters: Counters,
+        clock: Callable[[], float] = time,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._options = options
         self._policy = Policy.of(options)
         self._proxies = networks_of(options.proxy_trusted_cidrs)
-        self._signed_reads = self._policy.rules[AccessClass.READ].names("signed")
         self._counters = counters
         self._clock = clock
-        self._live = LivePrincipals(
-            options.access_file, lambda result: counters.security.add("config", result)
-        )
+        self._ends = Alarm(clock, sleep)
+        self._live = LivePrincipals(options.access_file, partial(counters.security.add, "config"))
         self._plain = Standing(0)
         self.failures = Failures()  # the hosts of bad proofs
         self.records: Final = Records()  # what the store is to know
-        self.shown: Final = ConnectionProofs(self._policy, counters, clock)
-        """What certificates prove."""
+        self._signatures = Signatures(self._policy, self.records.uses.note, clock)
+        self.shown: Final = ConnectionProofs(self._policy, counters, clock)  # what certificates prove
         self._first_ends = FirstEnds()
         counters.first_ends = self.first_ends
         self._changed: list[Callable[[], None]] = []
@@ -106,18 +112,14 @@ class Guard:
     async def run(self) -> None:
         """Look at the access file each second, and at ends of credentials and certificates when they come."""
         while True:
-            await asyncio.sleep(min(POLL_S, max(0.0, self._next_end() - self._clock())))
+            await self._ends.wait(POLL_S)
             now = self._clock()
             read = await asyncio.to_thread(self._live.read, now)
             is_other = self._live.take_read(read)
-            if is_other or now >= self._next_end():
+            if is_other or self._ends.is_over(now):
                 self._take()
             if is_other:
                 self._note_rules()
-
-    def _next_end(self) -> float:
-        """Return when the next credential or certificate ends (Unix s)."""
-        return min(self._ends, self.shown.first_end() or inf)
 
     def take_stored(self, stored: Stored, *, lost_writes: bool = False) -> Mapping[str, str]:
         """Judge by what the store has now, and return what it has no note of; all as `LivePrincipals` has it."""
@@ -128,7 +130,8 @@ class Guard:
     def _take(self) -> None:
         """Judge by the principals of now: all rights and proofs are void."""
         self._principals, now = self._live.principals, self._clock()
-        self._ends = self._principals.next_expiry(now) or inf
+        self._signatures.principals = self._principals
+        self._ends.set(self._principals.next_expiry(now))
         self.records.note_ends(self._principals.ended(now - ENDED_S, now))
         self.has_principals = len(self._principals) > 0
         self._plain = Standing(self._plain.generation + 1)
@@ -151,13 +154,16 @@ class Guard:
         self.admit(peer)
 
     def admit(self, peer: Peer) -> None:
-        """Give a peer the rights that need no signature."""
+        """Give a peer the rights that need no signature, if those that it has are not of the principals of now."""
         generation, is_sure = self._plain.generation, self._live.knows_revoked
+        if peer.standing.generation == generation:
+            return
         shown = self.shown.standing(peer, self._principals, generation, is_sure=is_sure)
         peer.standing = standing = shown or self._plain
         caller = caller_of(peer)
         if standing.proof is not None and is_sure:
             caller = replace(caller, mtls=unlimited(standing.proof.principal))
+            self._ends.add(standing.proof.expires)
         peer.rights = int(self._policy.classes(caller)) & ~standing.barred
 
     def first_ends(self) -> Iterator[tuple[str, float]]:
@@ -169,14 +175,15 @@ class Guard:
         return self.has_principals and command.ext is not None and ACCESS_KEY in command.ext
 
     def holds(self, verdict: Verdict) -> bool:
-        """Return whether what a verdict has of a signature is in force still."""
-        return verdict.proof is None or verdict.generation == self._plain.generation
+        """Return whether the rules admit a request as they did, as far as its signature counts."""
+        is_in_force = verdict.proof is None or verdict.generation == self._plain.generation
+        return is_in_force and not verdict.observed
 
     def proves(self, fields: Mapping[str, str], body: bytes, proof: Proof | None) -> bool:
         """Return whether a request with a key proves what one like it did: the same principal, or nothing where no
         principal has that key."""
         try:
-            found = self._proof_of(fields, body)
+            found = self._signatures.proof_of(fields, body)
         except BadCredential:
             return False
         if found is None or proof is None:
@@ -194,7 +201,7 @@ class Guard:
             task.add_done_callback(self._tasks.discard)
             return
         try:
-            proof = self._by_signature(command, needs)
+            proof = self._signatures.proof(command, needs)
         except BadCredential as error:
             done(self._unproven(command, peer, needs, error))
         else:
@@ -208,26 +215,30 @@ class Guard:
         try:
             while principals is not self._principals:  # others may have been taken meanwhile
                 principals = self._principals
-                proof = await asyncio.to_thread(self._by_signature, command, needs)
+                proof = await asyncio.to_thread(self._signatures.proof, command, needs)
         except BadCredential as error:
             done(self._unproven(command, peer, needs, error))
         else:
             done(self._verdict(command, peer, needs, proof))
 
     def _verdict(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> Verdict:
-        if peer.standing.generation != self._plain.generation:
-            self.admit(peer)
+        self.admit(peer)
         if proof is not None:
             self._counters.security.add("authn", "allowed")
         proofs = [one for one in (proof, peer.standing.proof) if one is not None]
-        topics: tuple[Patterns, ...] = ()
+        topics = None
         if proofs and not self._live.knows_revoked and not needs & ~CHANGES & peer.rights:
-            return ADMITTED if self._policy.observes else Verdict(unjudged(peer, proofs[0]))
+            return (
+                Verdict(None, proof, observed=True)
+                if self._policy.observes
+                else Verdict(unjudged(peer, proofs[0]))
+            )
         if not needs & peer.rights:
-            is_barred = proof is None and needs & peer.standing.barred
-            if is_barred or not admits(self._policy, command, peer, needs, *proofs):
-                return self._refused(command, peer, needs, proofs[0] if proofs else None)
-            topics = topics_of(self._policy, command, peer, needs, proofs)
+            barred = is_barred(command, peer, needs, proof)
+            if barred or not admits(self._policy, command, peer, needs, *proofs):
+                return self._refused(command, peer, needs, proof)
+            if ways := ways_of(self._policy, command, peer, needs, proofs):
+                topics = TopicLimits(ways, partial(self._refuses, command, peer, needs, proof))
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
         by_bytes = proof is not None and admits_anywhere(self._policy, command, needs, proof)
@@ -246,32 +257,23 @@ class Guard:
             peer.address,
             error,
         )
+        self.admit(peer)
         return replace(self._refused(command, peer, needs, None), ends=ends)
 
-    def _by_signature(self, command: Command, needs: AccessClass) -> Proof | None:
-        """Return what the signature of a request proves; None without one, and where no rule asks. Raises
-        BadCredential."""
-        fields = command.ext
-        if not fields or ACCESS_KEY not in fields or (needs == AccessClass.READ and not self._signed_reads):
-            return None
-        return self._proof_of(fields, command.body)
+    def _refuses(self, command: Command, peer: Peer, needs: AccessClass, signed: Proof | None) -> bool:
+        return self._refused(command, peer, needs, signed).refusal is not None
 
-    def _proof_of(self, fields: Mapping[str, str], body: bytes) -> Proof | None:
-        """Return what a signature proves, None without a known key. Raises BadCredential."""
-        proof = self._principals.by_signature(fields, body, self._clock())
-        if proof is not None:
-            self.records.uses.note(proof.credential)
-        return proof
-
-    def _refused(self, command: Command, peer: Peer, needs: AccessClass, proof: Proof | None) -> Verdict:
+    def _refused(self, command: Command, peer: Peer, needs: AccessClass, signed: Proof | None) -> Verdict:
+        """Refuse a request with this signature, or with none that is good: an unknown key reads as a bad signature."""
         self._counters.security.add("authz", "denied")
+        proof = signed or peer.standing.proof
         actor = f"wire:{peer.address}" if proof is None else proof.actor
         remark = remark_of(needs, self._policy.needs(needs, "remoting"), actor)
         observes = self._policy.observes
         if proof is None:
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
-            return ADMITTED
+            return Verdict(None, signed, observed=True)
         if proof is not None:
             self.records.denials.note(Denied(actor, str(command.code)), needs, peer.address)
         if command.code == RequestCode.QUERY_DATA_VERSION:

@@ -53,14 +53,22 @@ class Reply(msgspec.Struct, frozen=True):
     in_the_way: Holder | None = None
 
 
+class TopicLimits(msgspec.Struct, frozen=True):
+    """What the topics of a registration have to match: all patterns of one of these ways. `refuses` notes that they do
+    not, and returns whether the request is refused for that."""
+
+    ways: tuple[tuple[Patterns, ...], ...]
+    refuses: Callable[[], bool]
+
+
 class Request(msgspec.Struct, frozen=True):
     """A command and what a handler needs beside it.
 
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
-    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are patterns, each of which has to match
-    the topics of a registration; `claimant` is the caller as owner of brokers."""
+    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are the limits of a registration's, None
+    where it may have all; `claimant` is the caller as owner of brokers."""
 
     command: Command
     peer: Peer
@@ -76,7 +84,7 @@ class Request(msgspec.Struct, frozen=True):
     rewrites: Rewrites
     late: Callable[[], str]
     unreadable: Callable[[str], None] = lambda _: None
-    topics: tuple[Patterns, ...] = ()
+    topics: TopicLimits | None = None
 
     def get(self, name: str) -> str | None:
         """Return an ext field, or None."""

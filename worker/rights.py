@@ -12,7 +12,7 @@ from rocketmq_remoting.remoting_command import Command
 from worker.named import named_by
 from worker.peer import Peer, Via
 
-__all__ = ["admits", "admits_anywhere", "caller_of", "topics_of"]
+__all__ = ["admits", "admits_anywhere", "caller_of", "is_barred", "ways_of"]
 
 
 def caller_of(peer: Peer) -> Caller:
@@ -39,10 +39,19 @@ def admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signat
     return policy.admits(needs, Caller("remoting", signed=classes))
 
 
-def topics_of(
+def is_barred(command: Command, peer: Peer, needs: AccessClass, signature: Proof | None) -> bool:
+    """Return whether a bad certificate keeps a request out: not one with a signature whose principal may make it."""
+    if not needs & peer.standing.barred:
+        return False
+    return signature is None or not needs & within(signature.principal, named_by(command), needs)
+
+
+def ways_of(
     policy: Policy, command: Command, peer: Peer, needs: AccessClass, proofs: list[Proof]
-) -> tuple[Patterns, ...]:
-    """Return the topics of the first proof that admits a request alone; of all where none does."""
-    alone = next(([one] for one in proofs if admits(policy, command, peer, needs, one)), proofs)
-    limits = (one.principal.limits.topics for one in alone)
-    return tuple(topics for topics in limits if topics is not None)
+) -> tuple[tuple[Patterns, ...], ...]:
+    """Return the topics of each proof that admits a request alone; those of all together where none does. Nothing
+    where one of these ways has no limit."""
+    alone = [[one] for one in proofs if admits(policy, command, peer, needs, one)]
+    limits = ([one.principal.limits.topics for one in way] for way in alone or [proofs])
+    ways = tuple(tuple(topics for topics in way if topics is not None) for way in limits)
+    return ways if all(ways) else ()

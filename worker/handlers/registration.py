@@ -1,5 +1,7 @@
 """REGISTER_BROKER (103)."""
 
+from collections.abc import Sequence
+
 from zlib_ng.zlib_ng import crc32
 
 from access.classes import AccessClass
@@ -15,7 +17,7 @@ from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.registration import as_body_crc32
 from worker.arguments import boolean, integer
 from worker.dispatch import denied, failure, handles
-from worker.reply import Handled, Reply, Request
+from worker.reply import Handled, Reply, Request, TopicLimits
 
 BAD_CHECKSUM = Reply(ResponseCode.SYSTEM_ERROR, remark="crc32 not match", ext={}, refusal="crc")
 REQUIRED = ("brokerName", "brokerAddr", "clusterName")
@@ -68,11 +70,20 @@ def _may_have_registered(error: Exception, request: Request) -> bool:
     return isinstance(error, StoreUnavailable) and len(request.peer.registered) <= UNSURE_MOST
 
 
+def _are_within(limits: TopicLimits, names: Sequence[str]) -> Plan[bool]:
+    for patterns in limits.ways:
+        if (yield from cooperatively(all_match(patterns, names))):
+            return True
+    return False
+
+
 def _registered(request: Request, registration: Registration) -> Plan[Reply]:
-    if request.topics:
+    is_beyond = False
+    if request.topics is not None:
         table = yield from BodyReader(registration).read()
         names = (*table.topics, *table.mapping_infos)
-        if not (yield from cooperatively(all_match(request.topics, names))):
+        is_beyond = not (yield from _are_within(request.topics, names))
+        if is_beyond and request.topics.refuses():
             return denied(request, AccessClass.BROKER, "topics within the limits of its principal")
     member, options = registration.member, request.options
     is_first = request.registers(member)
@@ -105,4 +116,5 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
     if (order_topics := done.order_topics(options)) is not None:
         body = request.registration_cache.order_body(order_topics)
     ext = {name: address for name, address in addresses.items() if address is not None}
-    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=done.renewal, outcome=done.outcome)
+    renewal = None if is_beyond else done.renewal  # what is only observed is judged each time
+    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=renewal, outcome=done.outcome)
