@@ -151,7 +151,7 @@ class Gate:
         self._count("authz", "denied")
         remark = remark_of(needed, self._policy.needs(needed, "http"), actor_of(environ))
         observed = self._policy.observes
-        if proof is None:
+        if proof is None or observed:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
         if observed:
             return None

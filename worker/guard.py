@@ -270,7 +270,7 @@ class Guard:
         actor = f"wire:{peer.address}" if proof is None else proof.actor
         remark = remark_of(needs, self._policy.needs(needs, "remoting"), actor)
         observes = self._policy.observes
-        if proof is None:
+        if proof is None or observes:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
             return Verdict(None, signed, observed=True)
