@@ -155,7 +155,7 @@ def test_observing_logs_a_known_caller_without_the_role(
     shown = {"Authorization": f"Bearer {tokens['operator']}"}
     assert ask(http, "config", FAR, **shown).status == 200
     (line,) = logged(caplog)
-    assert "config needs loopback or token; caller token:the-operator, answered all the same" in line
+    assert "config needs loopback or token, with a role for it; caller token:the-operator, answered" in line
 
 
 def test_refusals_are_counted_and_what_operators_do() -> None:
