@@ -29,6 +29,7 @@ WILD_CERTIFICATES_MOST: Final = 1_000
 """Certificate patterns with `*` of all principals: each is compared with each name of a certificate."""
 SECRET_LEAST: Final = 8
 SECRET_GOOD: Final = 16
+NO_TOKEN: Final = "has no token, mqns_ID_SECRET; docs/access.md says how to make one"
 OPERATE: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 SERVE: Final = frozenset({Role.READER, Role.BROKER})
 
@@ -117,7 +118,7 @@ class _Reader:
         if table.file is not None and table.id is None and table.hash is None:
             token = self._secret(f"{field}.file", table.file)
             if (token_id := id_of(token)) is None:
-                raise InvalidTable(f"{field}.file", f"{table.file!r} has no token, mqns_ID_SECRET")
+                raise InvalidTable(f"{field}.file", f"{table.file!r} {NO_TOKEN}")
             return TokenHash(token_id, digest_of(token), expires)
         if table.file is None and table.id is not None and table.hash is not None:
             return TokenHash(table.id, Secret(table.hash.rpartition(":")[2]), expires)

@@ -26,6 +26,15 @@ SHOWN: Final = 80
 LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
 """Over 32 words with dots between them: no key here has more than 4, and tomllib takes the square of their number."""
 
+CURES: Final = {
+    "Invalid enum value": f"one of {', '.join(Role)}",
+    "Expected `datetime": "a time with its offset to UTC, as 2027-01-01T00:00:00Z",
+    "Invalid RFC3339": "a time with its offset to UTC, as 2027-01-01T00:00:00Z",
+    "Expected `array | null`, got": 'a list, as ["b-*"]',
+    "Expected `array`, got": 'a list, as ["b-*"]',
+}
+"""What is expected, by how msgspec begins to say what is wrong."""
+
 Time = Annotated[datetime, Meta(tz=True)]
 Text = Annotated[str, Meta(min_length=1, max_length=1024)]
 Texts = Annotated[list[Text], Meta(max_length=1000)]
@@ -121,9 +130,17 @@ def _principal(name: str, table: Any) -> PrincipalTable:
         return msgspec.convert(table, PrincipalTable)
     except msgspec.ValidationError as error:
         reason, _, field = str(error).partition(" - at ")
-        raise InvalidTable(f"principal {name}", f"{field.strip('`$.') or 'table'}: {reason}") from None
+        raise InvalidTable(
+            f"principal {name}", f"{field.strip('`$.') or 'table'}: {_cured(reason)}"
+        ) from None
     except RecursionError:
         raise InvalidTable(f"principal {name}", "is nested too deep") from None
+
+
+def _cured(reason: str) -> str:
+    """Add to what msgspec says what it has to be instead."""
+    cures = (cure for begin, cure in CURES.items() if reason.startswith(begin))
+    return f"{reason}; it is {cure}" if (cure := next(cures, None)) else reason
 
 
 def _shown(text: str) -> str:

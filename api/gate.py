@@ -15,7 +15,7 @@ from access.named import Named
 from access.policy import Policy
 from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
-from access.refusals import remark_of
+from access.refusals import lacks, remark_of
 from api.access_records import AccessRecords
 from api.caller import actor_of, caller_of, client_in, keep_proof, token_in
 from api.tokens import Tokens
@@ -149,9 +149,10 @@ class Gate:
         self, environ: "WSGIEnvironment", needed: AccessClass, operation: str, proof: Proof | None
     ) -> Denial | None:
         self._count("authz", "denied")
-        remark = remark_of(needed, self._policy.needs(needed, "http"), actor_of(environ))
+        needs = self._policy.needs(needed, "http") + lacks(None if proof is None else proof.principal, needed)
+        remark = remark_of(needed, needs, actor_of(environ))
         observed = self._policy.observes
-        if proof is None:
+        if proof is None or observed:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
         if observed:
             return None

@@ -26,7 +26,7 @@ its value, where that comes from, and what had no effect.
 `mqnamesrv -h` lists its arguments, `--version` prints which releases of this, Python and the libraries of Redis, RQ and
 gunicorn run. Exit codes are Java's: 0 when it ends as asked, 1 after wrong usage, 254 without `rocketmqHome`, 255 where
 a start fails, with one line that says why; 253 is ours, where [rules of access](access.md) are open by
-accident, closed to all or none (`-p` prints the options then, and ends so, too).
+accident, closed to all or none, or the access file is wrong (`-p` prints the options then, and ends so, too).
 
 Effect: **live** = a new value takes effect at once in every worker; **start** = read when a process starts (318
 changes the listing only; `restart` in `mqns settings`); **none** = accepted, printed and listed, for the reason given

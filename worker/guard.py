@@ -22,7 +22,7 @@ from access.policy import Policy
 from access.proof import BadCredential, Proof
 from access.records import Records
 from access.refusal_log import RefusalLog
-from access.refusals import remark_of
+from access.refusals import lacks, remark_of
 from access.rules_in_force import RulesInForce
 from access.standing import Standing
 from registry.options.catalogue import Options
@@ -268,9 +268,10 @@ class Guard:
         self._counters.security.add("authz", "denied")
         proof = signed or peer.standing.proof
         actor = f"wire:{peer.address}" if proof is None else proof.actor
-        remark = remark_of(needs, self._policy.needs(needs, "remoting"), actor)
+        lacking = lacks(None if proof is None else proof.principal, needs)
+        remark = remark_of(needs, self._policy.needs(needs, "remoting") + lacking, actor)
         observes = self._policy.observes
-        if proof is None:
+        if proof is None or observes:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(peer.host, needs, remark, answered=observes)
         if observes:
             return Verdict(None, signed, observed=True)

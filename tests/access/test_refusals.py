@@ -2,9 +2,14 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from access.classes import AccessClass
-from access.refusals import REMARK_MOST, owner_remark, remark_of
+from access.limits import Limits
+from access.patterns import Patterns
+from access.principal import Principal
+from access.refusals import REMARK_MOST, lacks, owner_remark, remark_of
+from access.roles import Role
 
 
 def test_it_says_what_is_needed_and_which_caller_this_is() -> None:
@@ -19,6 +24,15 @@ def test_it_is_one_line_whatever_rule_and_caller_are(of_class: AccessClass, need
     assert len(text) <= REMARK_MOST
     assert text.startswith(f"access denied: {of_class.label} needs ")
     assert "; caller " in text
+
+
+def test_a_known_caller_is_told_what_it_lacks_beside_its_proof() -> None:
+    operator = Principal("p", frozenset({Role.OPERATOR}))
+    limited = replace(operator, limits=Limits(topics=Patterns.of(["o-*"])))
+    of = {one: lacks(operator, one) for one in (AccessClass.CONFIG, AccessClass.ADMIN)}
+    assert of == {AccessClass.CONFIG: ", with a role for it", AccessClass.ADMIN: ""}
+    assert lacks(limited, AccessClass.ADMIN) == ", for names within its limits"
+    assert lacks(None, AccessClass.ADMIN) == ""
 
 
 def test_what_is_cut_says_so() -> None:

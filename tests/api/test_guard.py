@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fakeredis
@@ -19,6 +20,7 @@ from registry.options.catalogue import Options
 from registry.options.profiles import PROFILES
 from tests.api.gunicorn import curl, http_workers
 from tests.api.http import PROBLEM, Http, Reply, a_broker
+from tests.api.test_tokens import access_file
 from tests.logged import logged
 
 LOOPBACK, NEAR, FAR = "127.0.0.1", "10.0.0.5", "192.0.2.7"
@@ -143,6 +145,17 @@ def test_observing_answers_counts_and_logs(caplog: pytest.LogCaptureFixture) -> 
         f"access denied: config needs loopback or token; caller http:{FAR}, answered all the same "
         "(accessMode=observe); docs/access.md says how to admit callers that are yours"
     ]
+
+
+def test_observing_logs_a_known_caller_without_the_role(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    path, tokens = access_file(tmp_path)
+    http = an_app(access_mode="observe", access_file=str(path))
+    shown = {"Authorization": f"Bearer {tokens['operator']}"}
+    assert ask(http, "config", FAR, **shown).status == 200
+    (line,) = logged(caplog)
+    assert "config needs loopback or token, with a role for it; caller token:the-operator, answered" in line
 
 
 def test_refusals_are_counted_and_what_operators_do() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rocketmq_remoting.codes import RequestCode
 from testbed.access_file import AccessFile, principal
+from testbed.broker import A, Topic
 from testbed.connection import Connection
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
@@ -17,6 +18,7 @@ from tests.conformance.test_access_keys import (
     REFUSED,
     SECRET,
     Start,
+    ask,
     code_of,
     file,
     lookup,
@@ -82,7 +84,39 @@ def test_while_it_observes_no_caller_is_denied(start: Start, file: AccessFile) -
     assert code_of(Connection(server.port), signed(RequestCode.PUT_KV_CONFIG, PUT)) == DONE
     server.stop()
     assert entries(server, "denied") == []
+    assert (
+        server.said().count("signed over TLS, with a role for it; caller acl:client, answered all the same")
+        == 1
+    )
     server.start()  # the fixture ends it
+
+
+def test_while_it_observes_topics_beyond_limits_are_registered_and_logged(
+    start: Start, file: AccessFile
+) -> None:
+    file.write(principal("team", "broker", more='limits = { topics = ["o-*"] }'), k=SECRET)
+    server = start(accessBroker="signed", accessMode="observe", remotingWorkers="1")
+    broker = A.but(topics=(Topic("o-1"), Topic("x")))
+    body = broker.body()
+    answer = ask(Connection(server.port), signed(RequestCode.REGISTER_BROKER, broker.ext(body), body))
+    assert (answer.code, answer.remark) == (DONE, None)
+    told = "broker needs signed, for names within its limits; caller acl:team, answered all the same"
+    assert server.said().count(told) == 1
+    server.stop()
+    assert entries(server, "denied") == []
+    server.start()  # the fixture ends it
+
+
+def test_a_broker_whose_topics_are_beyond_limits_is_told_of(start: Start, file: AccessFile) -> None:
+    file.write(principal("team", "broker", more='limits = { topics = ["o-*"] }'), k=SECRET)
+    server = start(accessBroker="signed", remotingWorkers="1")
+    broker = A.but(topics=(Topic("o-1"), Topic("x")))
+    body = broker.body()
+    request = signed(RequestCode.REGISTER_BROKER, broker.ext(body), body)
+    assert code_of(Connection(server.port), request) == REFUSED
+    eventually(lambda: entries(server, "denied"), WRITTEN_S)
+    (event,) = entries(server, "denied")
+    assert (event["operation"], event["actor"], event["class"]) == ("103", "acl:team", "broker")
 
 
 def test_an_end_and_a_change_of_the_file_are_told_once(start: Start, file: AccessFile) -> None:
