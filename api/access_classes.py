@@ -49,6 +49,8 @@ AUDIT: Final = (
         "reports.timeouts",
     ),
 )
+GRANTS: Final = frozenset({"access.create_token", "access.rotate_token", "access.revoke", "access.restore"})
+"""What gives access or takes it: it outlives accessMode=observe, and so is refused while observing, too."""
 HTTP: Final[Mapping[str, AccessClass]] = {
     **dict.fromkeys(OPEN_TO_ALL, OPEN),
     **dict.fromkeys(READ, AccessClass.READ),

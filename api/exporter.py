@@ -9,9 +9,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from access.classes import OPEN, AccessClass
-from access.named import Named
 from api.allowed_hosts import AllowedHosts
-from api.gate import Denial, Gate
+from api.gate import Asked, Denial, Gate
 from api.problem_names import MEDIA_TYPE, title_of, type_of
 from api.tokens import Tokens
 from api.trusted_proxies import TrustedProxies
@@ -51,7 +50,7 @@ def exporter(options: Options) -> "WSGIApplication":
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start_response("405 Method Not Allowed", [("Content-Type", "text/plain"), ("Allow", "GET, HEAD")])
             return [b"GET only\n"]
-        denial = gate.denial_of(environ, PATHS[path], f"GET {path}", Named)
+        denial = gate.denial_of(environ, Asked(PATHS[path], f"GET {path}"))
         if denial is not None:
             return _refuse(denial, start_response)
         body = exposition() if path == "/metrics" else b"alive\n"

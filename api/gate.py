@@ -25,7 +25,7 @@ from worker.logs.rate_limited_log import RateLimitedLog
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["INVALID_TOKEN", "UNAUTHENTICATED", "Denial", "Gate"]
+__all__ = ["INVALID_TOKEN", "UNAUTHENTICATED", "Asked", "Denial", "Gate"]
 
 READING: Final = AccessClass.READ | AccessClass.AUDIT | AccessClass.METRICS
 INVALID_TOKEN: Final = 'Bearer error="invalid_token"'
@@ -34,6 +34,16 @@ UNAUTHENTICATED, FORBIDDEN, TOO_OFTEN = "unauthenticated", "forbidden", "too-man
 logger = logging.getLogger(__name__)
 refusals = RefusalLog(logger)
 log = RateLimitedLog(logger)
+
+
+class Asked(NamedTuple):
+    """What a request asks: its class, `operation`, which is its method and route, and what it names. `grants`: it is
+    refused while the rules are only observed, too."""
+
+    needed: AccessClass
+    operation: str
+    named: Callable[[], Named] = Named
+    grants: bool = False
 
 
 class Denial(NamedTuple):
@@ -60,14 +70,12 @@ class Gate:
         self._records = records
         self._failures = Failures()
 
-    def denial_of(
-        self, environ: "WSGIEnvironment", needed: AccessClass, operation: str, named: Callable[[], Named]
-    ) -> Denial | None:
-        """Return why a request of a class, which has passed `api.trusted_proxies`, is not answered; None if it is.
+    def denial_of(self, environ: "WSGIEnvironment", asked: Asked) -> Denial | None:
+        """Return why a request, which has passed `api.trusted_proxies`, is not answered; None if it is.
 
-        `operation` is its method and route, `named` returns what it names. Refusals are counted and logged, of known
-        callers also reported, and of what the rules admit the classes of operators are counted. Raises StoreUnavailable
-        where only the store knows a token."""
+        Refusals are counted and logged, of known callers also reported, and of what the rules admit the classes of
+        operators are counted. Raises StoreUnavailable where only the store knows a token."""
+        needed = asked.needed
         if not needed:  # OPEN
             return None
         if (shut_out := self.shut_out(environ)) is not None:
@@ -75,12 +83,12 @@ class Gate:
         try:
             proof = self.proof_of(environ, reads=needed in READING)
         except BadCredential:
-            return self._unproven(environ, needed, operation)
-        if self._admits(environ, needed, proof, named):
+            return self._unproven(environ, asked)
+        if self._admits(environ, asked, proof):
             if needed & OPERATORS:
                 self._count("authz", "allowed")
             return None
-        return self._denied(environ, needed, operation, proof)
+        return self._denied(environ, asked, proof)
 
     def shut_out(self, environ: "WSGIEnvironment") -> Denial | None:
         """Return the refusal of all that a host asks from which too many bad tokens came."""
@@ -113,20 +121,15 @@ class Gate:
             caller if proof is None else replace(caller, token=proof.principal.classes)
         )
 
-    def _admits(
-        self,
-        environ: "WSGIEnvironment",
-        needed: AccessClass,
-        proof: Proof | None,
-        named: Callable[[], Named],
-    ) -> bool:
-        caller = caller_of(environ)
+    def _admits(self, environ: "WSGIEnvironment", asked: Asked, proof: Proof | None) -> bool:
+        caller, needed = caller_of(environ), asked.needed
         if proof is None:
             return self._policy.admits(needed, caller)
         classes = unlimited(proof.principal)
         if needed & classes or not needed & proof.principal.classes:
             return self._policy.admits(needed, replace(caller, token=classes))
-        return self._policy.admits(needed, replace(caller, token=within(proof.principal, named(), needed)))
+        classes = within(proof.principal, asked.named(), needed)
+        return self._policy.admits(needed, replace(caller, token=classes))
 
     def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential, *, is_guess: bool) -> None:
         """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with."""
@@ -139,26 +142,24 @@ class Gate:
             error,
         )
 
-    def _unproven(self, environ: "WSGIEnvironment", needed: AccessClass, operation: str) -> Denial | None:
+    def _unproven(self, environ: "WSGIEnvironment", asked: Asked) -> Denial | None:
         """Refuse a request whose token is bad, though others may need none for it."""
-        if needed in READING and self._admits(environ, needed, None, Named):
+        if asked.needed in READING and self._admits(environ, asked, None):
             return None
-        return self._denied(environ, needed, operation, None)
+        return self._denied(environ, asked, None)
 
-    def _denied(
-        self, environ: "WSGIEnvironment", needed: AccessClass, operation: str, proof: Proof | None
-    ) -> Denial | None:
+    def _denied(self, environ: "WSGIEnvironment", asked: Asked, proof: Proof | None) -> Denial | None:
         self._count("authz", "denied")
+        needed, observed = asked.needed, self._policy.observes and not asked.grants
         needs = self._policy.needs(needed, "http") + lacks(None if proof is None else proof.principal, needed)
         remark = remark_of(needed, needs, actor_of(environ))
-        observed = self._policy.observes
         if proof is None or observed:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
         if observed:
             return None
         if proof is not None:
             if self._records is not None:
-                self._records.denied(Denied(proof.actor, operation), needed, client_in(environ))
+                self._records.denied(Denied(proof.actor, asked.operation), needed, client_in(environ))
             return Denial(403, FORBIDDEN, remark)
         return Denial(401, UNAUTHENTICATED, remark, {"WWW-Authenticate": _challenge(environ)})
 

@@ -12,10 +12,10 @@ from access.principals import Principals
 from access.proof import BadCredential, Proof
 from access.records import Records
 from access.start_check import is_insecure
-from api.access_classes import HTTP
+from api.access_classes import GRANTS, HTTP
 from api.access_records import AccessRecords
 from api.counters import COUNTERS
-from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Gate
+from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Asked, Gate
 from api.named import named_by
 from api.problems import Problem
 from api.tokens import Tokens
@@ -42,7 +42,8 @@ class Guard:
         if needed is None:
             raise Problem(403, "forbidden", "access denied: this path has no class of access; report it")
         operation = f"{request.method} {request.url_rule}"
-        denial = self._gate.denial_of(request.environ, needed, operation, lambda: named_by(request))
+        asked = Asked(needed, operation, lambda: named_by(request), request.endpoint in GRANTS)
+        denial = self._gate.denial_of(request.environ, asked)
         if denial is not None:
             raise Problem(denial.status, denial.kind, denial.detail, headers=denial.headers)
 

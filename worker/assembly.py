@@ -8,7 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
-from access.classes import AccessClass, class_of
+from access.classes import class_of
 from access.live import follow_stored
 from access.policy import observes
 from access.proof import Proof
@@ -56,7 +56,6 @@ from worker.watch.standstill import Standstill
 from worker.watch.ticker import Ticker
 
 START_WAIT_S: Final = 1.0
-ADMIN: Final = int(AccessClass.ADMIN)
 
 
 class Assembly:
@@ -195,7 +194,7 @@ class Assembly:
             guard=self.options.ownership_guard,
             observes=observes(self.options),
             claims=claims,
-            operates=bool(peer.rights & ADMIN),
+            operates=verdict.operates,
             proved=verdict.proof is not None,
             reported=self._refusals,
         )

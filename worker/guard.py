@@ -42,6 +42,7 @@ from worker.unjudged import CHANGES, unjudged
 
 __all__ = ["ADMITTED", "CHANGED", "Guard", "Verdict"]
 
+ADMIN: Final = AccessClass.ADMIN
 CHANGED: Final = Reply(ext={"changed": "true"}, denied=True)
 """To a data version (322) that is refused: a broker that gets an error takes it for "not changed", and never registers
 again; so it registers, and logs that this is refused."""
@@ -60,7 +61,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
     `topics` are patterns, each of which has to match what a registration has; `generation` is of the principals in
     force. `by_bytes`: the signature alone admits the request, from wherever the same bytes come. `observed`: it is
-    answered though the rules refuse it. `ends`: its connection is to be closed behind the reply."""
+    answered though the rules refuse it. `ends`: its connection is to be closed behind the reply. `operates`: operators
+    may ask it, and the caller is one."""
 
     refusal: Reply | None = None
     proof: Proof | None = None
@@ -69,6 +71,7 @@ class Verdict(msgspec.Struct, frozen=True):
     by_bytes: bool = False
     observed: bool = False
     ends: bool = False
+    operates: bool = False
 
     @property
     def is_for_bytes(self) -> bool:
@@ -228,11 +231,8 @@ class Guard:
         proofs = [one for one in (proof, peer.standing.proof) if one is not None]
         topics = None
         if proofs and not self._live.knows_revoked and not needs & ~CHANGES & peer.rights:
-            return (
-                Verdict(None, proof, observed=True)
-                if self._policy.observes
-                else Verdict(unjudged(peer, proofs[0]))
-            )
+            observed = Verdict(None, proof, observed=True)
+            return observed if self._policy.observes else Verdict(unjudged(peer, proofs[0]))
         if not needs & peer.rights:
             barred = is_barred(command, peer, needs, proof)
             if barred or not admits(self._policy, command, peer, needs, *proofs):
@@ -242,7 +242,8 @@ class Guard:
         if needs & OPERATORS:
             self._counters.security.add("authz", "allowed")
         by_bytes = proof is not None and admits_anywhere(self._policy, command, needs, proof)
-        return Verdict(None, proof, topics, self._plain.generation, by_bytes)
+        operates = bool(needs & ADMIN) and admits(self._policy, command, peer, ADMIN, *proofs)
+        return Verdict(None, proof, topics, self._plain.generation, by_bytes, operates=operates)
 
     def _unproven(self, command: Command, peer: Peer, needs: AccessClass, error: BadCredential) -> Verdict:
         """Refuse a request whose signature is not that of its key, though others need no key for it. A host that is

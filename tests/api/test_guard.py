@@ -147,6 +147,20 @@ def test_observing_answers_counts_and_logs(caplog: pytest.LogCaptureFixture) -> 
     ]
 
 
+def test_what_gives_access_is_refused_while_observing_too(redis: redis_py.Redis, tmp_path: Path) -> None:
+    """A token would outlive it."""
+    path, tokens = access_file(tmp_path)
+    http = an_app(redis, access_mode="observe", access_file=str(path))
+    body = {"principal": "mallory", "roles": ["admin"]}
+    shown = {"Authorization": f"Bearer {tokens['operator']}"}
+    far = {"environ_overrides": {"REMOTE_ADDR": FAR}}
+    assert http("POST", "/v1/access/tokens", body, **far).status == 401
+    assert http("POST", "/v1/access/revocations", {"credential": "acl:K"}, headers=shown, **far).status == 403
+    assert http("DELETE", "/v1/access/revocations/acl%3AK", **far).status == 401
+    assert redis.keys() == []
+    assert http("POST", "/v1/access/tokens", body).status == 200
+
+
 def test_observing_logs_a_known_caller_without_the_role(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

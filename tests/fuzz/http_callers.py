@@ -15,7 +15,7 @@ from access.named import Named
 from api.allowed_hosts import AllowedHosts, own_names
 from api.caller import proof_in
 from api.cross_site import is_own
-from api.gate import Gate
+from api.gate import Asked, Gate
 from api.tokens import Tokens
 from api.trusted_proxies import FORWARDED, TrustedProxies
 from registry.errors import StoreUnavailable
@@ -86,7 +86,7 @@ def _ask(needed: AccessClass, peer: str, headers: Mapping[str, str], away: bool,
 
     def application(environ: Any, start_response: Any) -> list[bytes]:
         try:
-            denial = gate.denial_of(environ, needed, "GET /", lambda: Named(brokers=(broker,)))
+            denial = gate.denial_of(environ, Asked(needed, "GET /", lambda: Named(brokers=(broker,))))
             status = 200 if denial is None else denial.status
         except StoreUnavailable:
             status = 503

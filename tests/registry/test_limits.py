@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from registry.access_uses import CREDENTIALS_MOST, note_uses
 from registry.clusters import cluster_info
 from registry.drains import Drain, drain, drained_brokers, drained_names
 from registry.errors import ConfigNotFound, LimitReached, NotOwner
@@ -525,6 +526,9 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
     with pytest.raises(LimitReached):
         ns.run(put(keys, ORDER_TOPIC_CONFIG, "more", "v", origin()))
     scene.run(announce_start(keys, {"a": "1"}, origin()))
+    ns.store.hset(keys.access_used, mapping={f"acl:{n}": "1" for n in range(CREDENTIALS_MOST)})
+    scene.run(note_uses(keys, {f"token:{n}": 0 for n in range(1_000)}, origin()))
+    assert ns.store.hlen(keys.access_used) <= CREDENTIALS_MOST
     scene.tick()
     scene.register(at=A0, cluster="c0", owner="w1/1")
     scene.run(renew_lease(keys, "c0", A0, origin()))
@@ -560,7 +564,7 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
 
 NEED_NO_FULL_HASH = {
     *("read_brokers", "read_kv", "release_hold", "repair_count", "repair_table", "reregister_topics"),
-    *("acquire_write", "keep_position", "release_claim", "set_access", "write_summary"),
+    *("acquire_write", "keep_position", "release_claim", "report_denial", "set_access", "write_summary"),
 }
 """What is read_routes' when a route is long, reads one field, ends a hold, is repaired, needs what a worker has cached,
 or is about one caller, position, claim, credential or entry."""
