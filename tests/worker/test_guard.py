@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from access.certificates import CertificateNames
-from access.classes import AccessClass
+from access.classes import class_of
 from access.live import Stored
 from access.standing import UNKNOWN
 from mqns.remoting.acl import AclCredentials
@@ -26,11 +26,15 @@ PRINCIPALS = """
 [principals.p]
 roles = ["broker"]
 keys = [{ accessKey = "K", secrets = [{ file = "a.key" }] }]
+[principals.o]
+roles = ["operator"]
+keys = [{ accessKey = "O", secrets = [{ file = "a.key" }] }]
 [principals.q]
 roles = ["broker"]
 limits = { topics = ["o-*"] }
 certificates = ["dns:b.local"]
 """
+TLS = SimpleNamespace(certificate=CertificateNames(time() + 60, dns=("b.local",)))
 
 
 def a_guard(folder: Path, of_brokers: str) -> Guard:
@@ -46,7 +50,7 @@ def guard(tmp_path: Path) -> Guard:
     return a_guard(tmp_path, "signed net+signed")
 
 
-def verdict_of(guard: Guard, code: int = HEARTBEAT, tls: object = None) -> Verdict:
+def verdict_of(guard: Guard, code: int = HEARTBEAT, tls: object = None, key: str = "K") -> Verdict:
     """That of a signed request."""
     peer: Any = SimpleNamespace(
         id="1",
@@ -58,8 +62,8 @@ def verdict_of(guard: Guard, code: int = HEARTBEAT, tls: object = None) -> Verdi
         standing=UNKNOWN,
         closed=False,
     )
-    fields = AclCredentials("K", SECRET)("", Request(code, {"clusterName": "c", "brokerName": "b"}, b"")).ext
-    needs = AccessClass.BROKER if code == HEARTBEAT else AccessClass.READ
+    fields = AclCredentials(key, SECRET)("", Request(code, {"clusterName": "c", "brokerName": "b"}, b"")).ext
+    needs = class_of(code)
     verdicts: list[Verdict] = []
     guard.judge(Command(code, 1, 0, 0, ext=dict(fields or {})), peer, needs, verdicts.append)
     return verdicts[0]
@@ -83,12 +87,21 @@ def test_a_signature_is_proof_by_its_bytes_only_where_it_admits_alone(guard: Gua
 
 
 @pytest.mark.parametrize(
+    ("key", "tls", "operates"), [("O", TLS, True), ("O", None, False), ("K", TLS, False)]
+)
+def test_owners_do_not_bind_an_operator_that_signs(
+    guard: Guard, key: str, tls: object, operates: bool
+) -> None:
+    verdict = verdict_of(guard, RequestCode.REGISTER_TOPIC_IN_NAMESRV, tls, key)
+    assert (verdict.refusal is None, verdict.operates) == (operates or key == "K", operates)
+
+
+@pytest.mark.parametrize(
     ("rule", "limited"), [("mtls", True), ("signed", False), ("signed mtls", False), ("signed+mtls", True)]
 )
 def test_topics_are_those_of_the_proof_that_admits(tmp_path: Path, rule: str, limited: bool) -> None:
     """A signature of any other principal must not lift the limits of the certificate's."""
-    tls = SimpleNamespace(certificate=CertificateNames(time() + 60, dns=("b.local",)))
-    verdict = verdict_of(a_guard(tmp_path, rule), tls=tls)
+    verdict = verdict_of(a_guard(tmp_path, rule), tls=TLS)
     assert verdict.refusal is None
     ways = () if verdict.topics is None else verdict.topics.ways
     assert [[topics.texts for topics in way] for way in ways] == [[("o-*",)]] * limited
