@@ -47,7 +47,7 @@ class Records:
         self._known_ends = now
 
     def write(self, keys: Keys, origin: Origin) -> Plan[None]:
-        """Write what is new; what cannot be written is so the next time. Raises StoreUnavailable."""
+        """Write what is new; what cannot be written is so the next time. Raises StoreUnavailable, TableFull."""
         yield from self._write_uses(keys, origin)
         yield from self._report_denials(keys, origin)
         yield from self._report_rules(keys, origin)

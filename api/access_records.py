@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from access.classes import AccessClass
 from access.denials import Denied
 from access.records import WRITE_EVERY_S, Records
-from registry.errors import StoreUnavailable
+from registry.errors import RegistryError
 from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["AccessRecords", "write_pending"]
@@ -21,7 +21,7 @@ _of_process: Final = WeakSet["AccessRecords"]()
 
 
 class AccessRecords:
-    """The records of an application; `write` writes what these have, and raises StoreUnavailable or RedisError."""
+    """The records of an application; `write` writes what these have, and raises RegistryError or RedisError."""
 
     def __init__(self, records: Records, write: Callable[[], None], every_s: float = WRITE_EVERY_S) -> None:
         self._records = records
@@ -47,7 +47,7 @@ class AccessRecords:
             self._timer = None
         try:
             self._write()
-        except (StoreUnavailable, RedisError) as error:
+        except (RegistryError, RedisError) as error:
             log.warning("records of access are not written: %s; they are once the store takes them", error)
         finally:
             if self._records.are_pending:

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from access.records import WRITE_EVERY_S
 from registry.drivers import AsyncDriver
-from registry.errors import StoreUnavailable
+from registry.errors import RegistryError
 from registry.keys import Keys
 from registry.plans import Origin
 from worker.cache.cached_requests import CachedRequests
@@ -68,7 +68,7 @@ class AccessRecords:
         origin = Origin(f"{self._worker_id}-access-{next(self._numbers):x}", f"worker:{self._worker_id}")
         try:
             await self._driver.run(self._records.write(self._keys, origin))
-        except (StoreUnavailable, RedisError) as error:
+        except (RegistryError, RedisError) as error:
             log.warning("records of access are not written: %s; they are once the store takes them", error)
 
     async def forget_proven(self) -> None:
