@@ -28,7 +28,7 @@ PROVIDER: Final = "org.apache.rocketmq.auth.authentication.provider.LocalAuthent
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def own_stage(tmp_path: Path) -> Iterator[Stage]:
     """For one test: mqadmin finds its keys in the stage's home."""
     with Stage(tmp_path) as stage:
         yield stage
@@ -66,41 +66,43 @@ def signed_broker(stage: Stage, server: NameServer, release: Release) -> Broker:
 @pytest.mark.conformance("AC-02")
 @pytest.mark.parametrize("version", ["release_4", "release_5"])
 def test_mqadmin_with_a_key_changes_what_operators_change(
-    stage: Stage, version: str, request: pytest.FixtureRequest
+    own_stage: Stage, version: str, request: pytest.FixtureRequest
 ) -> None:
     release: Release = request.getfixturevalue(version)
-    server = guarded(stage, "operator", accessAdmin="signed")
-    give_key_to_mqadmin(stage)
-    printed = run_command(stage, release, server, "updateKvConfig", "-s", "nsé", "-k", "k1", "-v", "välue")
+    server = guarded(own_stage, "operator", accessAdmin="signed")
+    give_key_to_mqadmin(own_stage)
+    printed = run_command(
+        own_stage, release, server, "updateKvConfig", "-s", "nsé", "-k", "k1", "-v", "välue"
+    )
     assert "create or update kv config to namespace success." in printed
     reply = Connection(server.port).ask(RequestCode.GET_KV_CONFIG, {"namespace": "nsé", "key": "k1"})
     assert (reply.code, reply.ext) == (ResponseCode.SUCCESS, {"value": "välue"})
-    assert actors(stage, "kv_changed") == {"acl:peer"}
+    assert actors(own_stage, "kv_changed") == {"acl:peer"}
 
 
 @pytest.mark.conformance("AC-13")
-def test_an_operator_on_another_machine_needs_tls(stage: Stage, release_5: Release) -> None:
+def test_an_operator_on_another_machine_needs_tls(own_stage: Stage, release_5: Release) -> None:
     """What a balancer passes on is not of this machine."""
-    server = guarded(stage, "operator", accessAdmin="signed")
-    balancer = Balancer(stage, [server])
-    give_key_to_mqadmin(stage)
+    server = guarded(own_stage, "operator", accessAdmin="signed")
+    balancer = Balancer(own_stage, [server])
+    give_key_to_mqadmin(own_stage)
     put = "updateKvConfig", "-s", "n", "-k", "k", "-v", "v"
-    refused = run_command(stage, release_5, balancer, *put)
+    refused = run_command(own_stage, release_5, balancer, *put)
     assert "CODE: 16  DESC: access denied: admin needs signed over TLS; caller acl:peer" in refused
-    assert actors(stage, "kv_changed") == set()
-    printed = run_command(stage, release_5, balancer, *put, options=["-Dtls.enable=true"])
+    assert actors(own_stage, "kv_changed") == set()
+    printed = run_command(own_stage, release_5, balancer, *put, options=["-Dtls.enable=true"])
     assert "create or update kv config to namespace success." in printed
-    assert actors(stage, "kv_changed") == {"acl:peer"}
+    assert actors(own_stage, "kv_changed") == {"acl:peer"}
 
 
 @pytest.mark.conformance("AC-27")
 @pytest.mark.parametrize("settings", [{}, {"configBlackList": ""}], ids=["as it comes", "no black list"])
 def test_mqadmin_does_not_open_what_access_closes(
-    stage: Stage, release_5: Release, settings: dict[str, str]
+    own_stage: Stage, release_5: Release, settings: dict[str, str]
 ) -> None:
-    server = guarded(stage, "admin", accessProfile="secure", **settings)
-    give_key_to_mqadmin(stage)
-    admin = Admin(stage, release_5)
+    server = guarded(own_stage, "admin", accessProfile="secure", **settings)
+    give_key_to_mqadmin(own_stage)
+    admin = Admin(own_stage, release_5)
     refused = admin(server, "updateNamesrvConfig", "-k", "accessAdmin", "-v", "open")
     assert "CODE: 16  DESC: Can not update config in black list." in refused.err
     allowed = admin(server, "updateNamesrvConfig", "-k", "orderMessageEnable", "-v", "true")
@@ -111,31 +113,33 @@ def test_mqadmin_does_not_open_what_access_closes(
 
 
 @pytest.mark.conformance("AC-09")
-def test_a_broker_with_credentials_is_known_by_them(stage: Stage, release_5: Release) -> None:
+def test_a_broker_with_credentials_is_known_by_them(own_stage: Stage, release_5: Release) -> None:
     """Its 106, each 5 s, is signed too, and its 104 when it ends."""
-    server = guarded(stage, "broker", accessBroker="signed", accessRead="signed loopback")
-    broker = signed_broker(stage, server, release_5)
-    assert actors(stage, "broker_registered") == {"acl:peer"}
+    server = guarded(own_stage, "broker", accessBroker="signed", accessRead="signed loopback")
+    broker = signed_broker(own_stage, server, release_5)
+    assert actors(own_stage, "broker_registered") == {"acl:peer"}
     broker.shut_down()
     server.await_brokers("signed")
-    assert actors(stage, "broker_removed") == {"acl:peer"}
+    assert actors(own_stage, "broker_removed") == {"acl:peer"}
 
 
 @pytest.mark.conformance("AC-24")
-def test_a_broker_with_credentials_takes_the_short_cut(stage: Stage, release_5: Release) -> None:
+def test_a_broker_with_credentials_takes_the_short_cut(own_stage: Stage, release_5: Release) -> None:
     """It registers each 10 s; bodies and signatures differ each time."""
     port = free_port()
-    server = guarded(stage, "broker", accessBroker="signed", accessRead="signed loopback", httpPort=str(port))
+    server = guarded(
+        own_stage, "broker", accessBroker="signed", accessRead="signed loopback", httpPort=str(port)
+    )
 
     def registrations() -> tuple[float, float]:
         """How many were answered by their bytes, and how many otherwise."""
         short = scrape.value(port, "cached_requests_total", request_code="103")
         return short, scrape.value(port, "requests_total", request_code="103") - short
 
-    signed_broker(stage, server, release_5)
+    signed_broker(own_stage, server, release_5)
     eventually(lambda: registrations()[0] >= 1, FIRST_ROUNDS_S)
     before, decoded = registrations()
     eventually(lambda: registrations()[0] >= before + ROUNDS, ROUNDS_S)
     assert registrations()[1] == decoded
     assert scrape.value(port, "security_events_total", operation="authn", result="denied") == 0
-    assert actors(stage, "broker_registered") == {"acl:peer"}
+    assert actors(own_stage, "broker_registered") == {"acl:peer"}
