@@ -173,7 +173,7 @@ async def test_a_bad_signature_reads_as_an_unknown_key_over_a_known_connection(s
             (reply,) = (await worker.ask(line, request)).replies
             assert reply is not None
             remarks.add(reply.remark)
-        assert remarks == {"access denied: broker needs signed; caller mtls:shown"}
+        assert remarks == {"access denied: broker needs signed, with a role for it; caller mtls:shown"}
 
 
 @asynchronous
