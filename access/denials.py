@@ -28,7 +28,7 @@ class Refusals(NamedTuple):
     peer: str
 
 
-class _Unsettled(NamedTuple):
+class _Pending(NamedTuple):
     """Refusals to report not before this time; of those that the store has already there are 0."""
 
     refusals: Refusals
@@ -41,10 +41,10 @@ class Denials:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._unsettled: dict[Denied, _Unsettled] = {}
+        self._pending: dict[Denied, _Pending] = {}
 
     def __len__(self) -> int:
-        return len(self._unsettled)
+        return len(self._pending)
 
     def note(self, denied: Denied, of_class: AccessClass, peer: str) -> None:
         """Note that an actor was refused an operation."""
@@ -56,12 +56,12 @@ class Denials:
         now = self._clock()
         with self._lock:
             taken = {
-                denied: unsettled.refusals
-                for denied, unsettled in self._unsettled.items()
-                if unsettled.refusals.times or unsettled.due_s <= now
+                denied: pending.refusals
+                for denied, pending in self._pending.items()
+                if pending.refusals.times or pending.due_s <= now
             }
             for denied in taken:
-                del self._unsettled[denied]
+                del self._pending[denied]
         return taken
 
     def put_back(self, taken: Mapping[Denied, Refusals]) -> None:
@@ -69,19 +69,19 @@ class Denials:
         with self._lock:
             self._add(taken)
 
-    def settle(self, taken: Mapping[Denied, Refusals], waits_ms: Iterable[int]) -> None:
+    def reported(self, taken: Mapping[Denied, Refusals], waits_ms: Iterable[int]) -> None:
         """Note what came of each that was taken: after how many ms the store wants to be asked again, 0 for never."""
         now = self._clock()
         with self._lock:
             for (denied, refusals), wait_ms in zip(taken.items(), waits_ms, strict=True):
-                if wait_ms and denied not in self._unsettled:
-                    self._unsettled[denied] = _Unsettled(refusals._replace(times=0), now + wait_ms / 1000)
+                if wait_ms and denied not in self._pending:
+                    self._pending[denied] = _Pending(refusals._replace(times=0), now + wait_ms / 1000)
 
     def _add(self, more: Mapping[Denied, Refusals]) -> None:
         for denied, refusals in more.items():
-            before = self._unsettled.get(denied)
+            before = self._pending.get(denied)
             if before is not None:
                 refusals = refusals._replace(times=before.refusals.times + refusals.times)
-            elif len(self._unsettled) >= MOST:
+            elif len(self._pending) >= MOST:
                 continue
-            self._unsettled[denied] = _Unsettled(refusals)
+            self._pending[denied] = _Pending(refusals)

@@ -45,9 +45,9 @@ def follow_stored(
     keys: Keys, take: Callable[[Stored], Mapping[str, str]], worker_id: str, number: int
 ) -> Plan[None]:
     """Give `take` what of principals is in the store; what it returns is revoked there again, for other processes."""
-    lost = take((yield from stored(keys)))
+    unnoted = take((yield from stored(keys)))
     origin = Origin(f"{worker_id}-{number:x}", f"worker:{worker_id}")
-    yield from access_tokens.revoke_again(keys, lost, origin)
+    yield from access_tokens.revoke_again(keys, unnoted, origin)
 
 
 class LivePrincipals:

@@ -84,4 +84,4 @@ class Records:
         except BaseException:
             self.denials.put_back(taken)
             raise
-        self.denials.settle(taken, waits_ms)
+        self.denials.reported(taken, waits_ms)

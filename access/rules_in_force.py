@@ -18,7 +18,7 @@ SHOWN: Final = (
     *(key for key, _ in OPTIONS.values()),
     *("accessMode", "accessNetworks", "ownershipGuard", "proxyTrustedCidrs", "proxyRequired"),
 )
-"""Options that decide who may ask what."""
+"""Options that decide which callers may ask what."""
 
 
 class RulesInForce(msgspec.Struct, frozen=True):

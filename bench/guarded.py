@@ -102,7 +102,7 @@ def _name(workload: Workload, rules: Rules) -> str:
 def _side(scene: Scene, workload: Workload, rules: Rules, folder: Path, setting: Setting) -> Iterator[Side]:
     """A server with these rules that knows the scene's brokers, and its load."""
     folder.mkdir()
-    options = {**rules.options, "MQNS_ACCESS_FILE": str(_access_file(folder))}
+    options = {**rules.options, "MQNS_ACCESS_FILE": str(access_file(folder))}
     core = setting.server_core
     with (
         this_server(free_port(), folder / "data", core=core, options=options) as server,
@@ -115,7 +115,7 @@ def _side(scene: Scene, workload: Workload, rules: Rules, folder: Path, setting:
             yield side
 
 
-def _access_file(folder: Path) -> Path:
+def access_file(folder: Path) -> Path:
     """Write the file of one broker's key, which lookups may have too."""
     file, secret = folder / "access.toml", folder / "key"
     secret.write_text(SECRET)

@@ -128,5 +128,5 @@ def _expected(caller: str, phase: str, enforcement: Enforcement) -> frozenset[Ou
 
 
 def _after(caller: str, enforcement: Enforcement) -> Outcome:
-    lost = enforcement.tokens_lost and caller in OF_THE_STORE
-    return TURNED_AWAY if lost else RULES[caller].before
+    is_gone = enforcement.tokens_lost and caller in OF_THE_STORE
+    return TURNED_AWAY if is_gone else RULES[caller].before

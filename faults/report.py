@@ -36,7 +36,7 @@ HEADINGS = (
 OF_CALLERS: Final = (
     "Rows that end in `-enforced` are those of the store once more: TLS alone, brokers and lookups of the load "
     "with certificates, signed Java clients, `ownershipGuard` ([access](access.md)). Beside the load each of "
-    "these asks once a second: for a route, a key and a certificate; who they are, over HTTP, a token of the "
+    "these asks once a second: for a route, a key and a certificate; `whoami`, over HTTP, a token of the "
     "access file, one of the store that is shown again and again, and new ones of the store that are shown once "
     "each; for a change, a token of the store; and a key and a token of the file that are revoked, and ones that "
     "are not known. These four may never be let in, the others never turned away, but for tokens of a store that "

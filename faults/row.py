@@ -45,7 +45,7 @@ class Row(Generic[P]):
     """`fault` is a context: entered it is there, left it is over. `lasts_s` is the time between.
 
     `processes` is in how many the brokers live. `look` is what the runbook's first look has to show.
-    With `enforcement` all peers have to prove who they are."""
+    With `enforcement` all peers need a proof."""
 
     name: str
     title: str

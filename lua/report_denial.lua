@@ -2,7 +2,7 @@
   comes between is counted, and reported once its minute is over: by whichever process asks then.
   KEYS[1] events:meta                        hash    incarnation, seq
   KEYS[2] access_denied:<actor>:<operation>  string  "<end of the minute (ms)> <refusals not reported>" (short TTL)
-  ARGV[1] request as JSON: origin, operation, class, count: how many refusals the store has not been told of
+  ARGV[1] request as JSON: origin, operation, class, count: how many refusals were not reported yet
   Returns 0 when all of them are reported, else in how many ms the rest may be  ]]
 --- @include "clock"
 --- @include "emit"

@@ -95,7 +95,7 @@ def revoked(keys: Keys) -> Plan[frozenset[str]]:
 def read_all(keys: Keys) -> Plan[tuple[tuple[Token, ...], frozenset[str], str]]:
     """Return the stored tokens, what is revoked, and the incarnation of the event stream, "" before its first entry.
 
-    In one round trip, the incarnation last: what a store lost that was emptied meanwhile is not taken for its own."""
+    In one round trip, the incarnation last: rows of before are not taken for those of a store emptied meanwhile."""
     rows, noted, incarnation = yield Batch(
         (
             call("HGETALL", keys.access_tokens),
@@ -162,11 +162,11 @@ def revoke(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan[
             return event_id
 
 
-def revoke_again(keys: Keys, lost: Mapping[str, str], origin: Origin) -> Plan[None]:
+def revoke_again(keys: Keys, unnoted: Mapping[str, str], origin: Origin) -> Plan[None]:
     """Revoke what a store that was emptied, or has lost writes, has no note of: credentials with their principals, as
     many as it has room for."""
     with suppress(TableFull):
-        for credential, principal in sorted(lost.items()):
+        for credential, principal in sorted(unnoted.items()):
             yield from revoke(keys, credential, principal, origin)
 
 

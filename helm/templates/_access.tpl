@@ -1,4 +1,4 @@
-{{/* Who may ask what: the Secret of the access file, and what the rules say of the chart's own callers. */}}
+{{/* Access: the Secret of the access file, and what the rules say of the chart's own callers. */}}
 
 {{- define "namesrv.accessFolder" -}}
 /etc/namesrv-access

@@ -1,4 +1,4 @@
-"""A stage on which access is enforced: each name server asks its peers who they are, and each peer says so.
+"""A stage on which access is enforced: each name server asks its peers for a proof, and each peer shows one.
 
 Brokers show a certificate, clients and mqadmin sign over TLS, and what a test asks by itself shows a certificate too
 (docs/access.md, docs/interop.md)."""
@@ -50,7 +50,7 @@ RULES: Final = {
 
 
 class Access(Struct, frozen=True):
-    """How peers on a stage prove who they are; by default not at all.
+    """What peers on a stage prove their principals with; by default nothing.
 
     `tls` are properties of every name server there, `rules` of ours; `options` those of JVMs by what runs in them;
     `environment` that of Java clients; `tools` the text of mqadmin's tools.yml. `observer` is the TLS of a test that
@@ -74,7 +74,7 @@ OPEN: Final = Access()
 
 
 def enforced(folder: Path) -> Access:
-    """Write certificates, keys and the access file to a folder, and return who shows what."""
+    """Write certificates, keys and the access file to a folder, and return which peer shows what."""
     certificates = make_certificates(folder / "certificates")
     for subject in ("observer", "other"):
         issue(certificates, subject)

@@ -21,7 +21,7 @@ UNMAPPING = (  # 4.x stores unmap their files by reflection when they end
 
 
 class Stage:
-    """A context: its processes are killed when it is left. `access` is how they prove who they are."""
+    """A context: its processes are killed when it is left. `access` is what they prove their principals with."""
 
     def __init__(self, folder: Path, access: Access = OPEN) -> None:
         self.folder = folder

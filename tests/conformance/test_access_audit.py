@@ -1,4 +1,4 @@
-"""What the event stream and audit tell of access: refusals of known callers, ends, changes of rules."""
+"""What the event stream and audit say of access: refusals of known callers, ends, changes of rules."""
 
 import json
 import time
@@ -60,11 +60,11 @@ def test_refusals_of_a_known_caller_are_one_entry_of_all_workers(start: Start, f
             assert code_of(connection, signed(RequestCode.PUT_KV_CONFIG, PUT, secret=OTHER)) == REFUSED
     assert code_of(connections[0], signed(RequestCode.DELETE_KV_CONFIG, PUT)) == REFUSED
 
-    def told() -> dict[str, dict[str, Any]]:
+    def by_operation() -> dict[str, dict[str, Any]]:
         return {event["operation"]: event for event in entries(server, "denied", "audit")}
 
-    eventually(lambda: told().keys() == {"100", "102"}, WRITTEN_S)
-    event = told()["100"]
+    eventually(lambda: by_operation().keys() == {"100", "102"}, WRITTEN_S)
+    event = by_operation()["100"]
     assert (event["kind"], event["actor"], event["class"]) == ("access_denied", "acl:client", "admin")
     assert event["peer"] in {f"127.0.0.1:{connection.local[1]}" for connection in connections}
     key = server.keys.access_denied("acl:client", "100")
@@ -100,8 +100,8 @@ def test_while_it_observes_topics_beyond_limits_are_registered_and_logged(
     body = broker.body()
     answer = ask(Connection(server.port), signed(RequestCode.REGISTER_BROKER, broker.ext(body), body))
     assert (answer.code, answer.remark) == (DONE, None)
-    told = "broker needs signed, for names within its limits; caller acl:team, answered all the same"
-    assert server.said().count(told) == 1
+    remark = "broker needs signed, for names within its limits; caller acl:team, answered all the same"
+    assert server.said().count(remark) == 1
     server.stop()
     assert entries(server, "denied") == []
     server.start()  # the fixture ends it
@@ -133,11 +133,12 @@ def test_an_end_and_a_change_of_the_file_are_told_once(start: Start, file: Acces
     assert entries(server, "rules") == []
     file.write(principal("client", "reader", secrets='{ file = "n" }') + principal("new", "broker", key="N"))
     eventually(lambda: entries(server, "rules"), WRITTEN_S)
-    time.sleep(11)  # until each worker has written
+    server.stop()  # each worker writes at its end
     (event,) = entries(server, "rules")
     assert (json.loads(event["added"]), json.loads(event["changed"])) == (["new"], ["client"])
     assert json.loads(event["changes"]).keys() == {"principals"}
     assert len(entries(server, "expired")) == 1
+    server.start()  # the fixture ends it
 
 
 def test_a_start_with_other_rules_is_told_and_one_with_the_same_is_not(

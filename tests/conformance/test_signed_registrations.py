@@ -63,7 +63,7 @@ def answered_by_bytes(server: NameServer) -> float:
     return scrape.value(int(server.options["httpPort"]), "cached_requests_total", request_code="103")
 
 
-def settled(connection: Connection) -> None:
+def register_until_short_cut(connection: Connection) -> None:
     """Register until the short cut is taken."""
     for number in range(3):
         assert ask(connection, signed(of_round(number))) == DONE
@@ -99,7 +99,7 @@ def with_body(command: Command, body: bytes) -> Command:
 def test_what_a_signed_broker_has_not_signed_is_refused_each_time(start: Start) -> None:
     server = start()
     connection = Connection(server.port)
-    settled(connection)
+    register_until_short_cut(connection)
     lease, last = lease_of(server), signed(of_round(2))
     altered = {
         "the stamp": with_body(last, body_of(3)),
@@ -121,7 +121,7 @@ def test_what_a_signed_broker_has_not_signed_is_refused_each_time(start: Start) 
 def test_a_signed_broker_whose_key_is_revoked_is_refused_at_once(start: Start) -> None:
     server = start()
     connection = Connection(server.port)
-    settled(connection)
+    register_until_short_cut(connection)
     numbers = iter(range(3, 10_000))
     with server.store() as store:
         assert run(access_tokens.revoke(server.keys, "acl:K", "team", Origin("t-1", "test")), store)
@@ -134,7 +134,7 @@ def test_a_signed_broker_whose_key_is_revoked_is_refused_at_once(start: Start) -
 def test_a_signed_broker_whose_key_ends_is_refused_from_then_on(start: Start, tmp_path: Path) -> None:
     server = start()
     connection = Connection(server.port)
-    settled(connection)
+    register_until_short_cut(connection)
     ends = time.time() + 4
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ends)) + f".{int(ends % 1 * 1000):03}Z"
     write(tmp_path / "access.toml", FILE % f", expires = {at}")

@@ -1,4 +1,4 @@
-"""The judge of callers finds who was let in or cut off, and only that."""
+"""The judge of callers finds callers that were let in or cut off, and only that."""
 
 import pytest
 
@@ -21,13 +21,13 @@ def fine(enforcement: Enforcement) -> list[Asked]:
     """All callers, answered as they should be."""
     asked = []
     for caller, rule in RULES.items():
-        lost = enforcement.tokens_lost and caller in (TOKEN, NEW_TOKEN, WRITER)
+        is_gone = enforcement.tokens_lost and caller in (TOKEN, NEW_TOKEN, WRITER)
         asked += [
             one(caller, BEFORE, rule.before),
             one(caller, BEGUN, STORE_AWAY),
             one(caller, MEANWHILE, rule.without),
             one(caller, SOON, Outcome.UNANSWERED),
-            one(caller, LATER, TURNED_AWAY if lost else rule.before),
+            one(caller, LATER, TURNED_AWAY if is_gone else rule.before),
         ]
     return asked
 

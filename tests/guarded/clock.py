@@ -1,4 +1,4 @@
-"""The clock of a history, which moves when it is told to, for all that judges by the time of day."""
+"""The clock of a history, which a test moves, for all that judges by the time of day."""
 
 import asyncio
 from time import time

@@ -88,10 +88,10 @@ class History:
             self._lines.remove((peer, line))
             self.seen["closed"] += 1
             return None
-        told = await self._compare_on_wire(peer, line, request, 1)
+        result = await self._compare_on_wire(peer, line, request, 1)
         if self._wire_model.is_last(peer, request):
             return None
-        if told == "answered" and self._dice.random() < 0.8:
+        if result == "answered" and self._dice.random() < 0.8:
             for times in (1, 3):
                 await self._compare_on_wire(peer, line, request, times)
         elif self._dice.random() < 0.3:
@@ -111,8 +111,8 @@ class History:
             self._agree(outcome, expected, context)
         self.seen["frames"] += times
         self.seen["by bytes"] += seen.by_bytes
-        self.seen[f"wire: {expected.told.split()[0]}"] += times
-        return expected.told
+        self.seen[f"wire: {expected.result.split()[0]}"] += times
+        return expected.result
 
     async def ask_http(self) -> None:
         """Send a request over HTTP."""
@@ -123,11 +123,11 @@ class History:
         expected = self._http_model.judge(request)
         seen = self._http.ask(request)
         self._agree(seen.outcome, expected, str(request))
-        if shown is not False and expected.told == "answered":
+        if shown is not False and expected.result == "answered":
             assert set(seen.json["classes"]) == shown, request
         self.seen["requests"] += 1
         self.seen["over HTTP"] += 1
-        self.seen[f"HTTP: {expected.told.split()[0]}"] += 1
+        self.seen[f"HTTP: {expected.result.split()[0]}"] += 1
         return seen.json
 
     def _agree(self, outcome: Outcome, expected: Outcome, context: str) -> None:

@@ -41,18 +41,18 @@ class HttpSide:
             headers=dict(request.headers),
             environ_overrides={"REMOTE_ADDR": request.host},
         )
-        told = "answered"
+        result = "answered"
         if (
             reply.status_code in PROBLEMS
             and reply.json is not None
             and _is_of_access(kind := _kind(reply.json))
         ):
-            told = f"{reply.status_code} {kind}"
+            result = f"{reply.status_code} {kind}"
             if "invalid_token" in reply.headers.get("WWW-Authenticate", ""):
-                told += " invalid_token"
+                result += " invalid_token"
             assert (reply.status_code == 401) == ("WWW-Authenticate" in reply.headers)
         json = reply.json if reply.is_json else None
-        return Seen(Outcome(told, self._actor, self._denied() > denied), json)
+        return Seen(Outcome(result, self._actor, self._denied() > denied), json)
 
     def look_at_file(self) -> None:
         """Look at the access file, which a process does when it is asked to check a token, once a second at most."""

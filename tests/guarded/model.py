@@ -1,8 +1,8 @@
 """A plain model of access: what docs/access.md promises, written from that page and not from the code.
 
 It imports nothing of ours. A world is plain data (`tests.guarded.world`), and the model says of each request whether it
-is admitted, as which actor, and how a refusal is told. It knows no caches, connections or generations: it looks at
-everything again for each request.
+is admitted, as which actor, and in which words it is refused. It knows no caches, connections or generations, and looks
+at everything again for each request.
 """
 
 from collections.abc import Mapping

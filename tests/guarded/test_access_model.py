@@ -40,6 +40,6 @@ def test_all_ways_to_an_answer_agree_with_the_model(
         seen += history.seen
     print(f"{begun} histories: {dict(seen)}")
     assert seen["by bytes"] > BY_BYTES_LEAST * seen["frames"]
-    assert min(seen[f"wire: {told}"] for told in ("answered", "refused", "changed", "silent")) > 0
-    assert min(seen[f"HTTP: {told}"] for told in ("answered", "400", "401", "403", "429")) > 0
+    assert min(seen[f"wire: {result}"] for result in ("answered", "refused", "changed", "silent")) > 0
+    assert min(seen[f"HTTP: {result}"] for result in ("answered", "400", "401", "403", "429")) > 0
     assert min(seen["revoked"], seen["restored"]) > 0

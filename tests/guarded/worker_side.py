@@ -205,7 +205,7 @@ async def running(options: Options, worker_id: str) -> AsyncIterator[WorkerSide]
 def outcome_of(
     reply: Command | None, request: WireRequest, actor: str, *, denied: bool, handled: bool
 ) -> Outcome:
-    """Return how a request was told, and the actor that its remark names, or else this one. `handled`: a handler had
+    """Return what a request got, and the actor that its remark names, or else this one. `handled`: a handler had
     it."""
     if reply is None:
         return Outcome("silent" if request.oneway else "closed", actor, denied)

@@ -86,7 +86,7 @@ class HttpRequest(NamedTuple):
 class Outcome(NamedTuple):
     """`denied`: the rules do not admit it, whether it is answered or not. `actor` is what events and remarks name."""
 
-    told: str
+    result: str
     actor: str = ""
     denied: bool = False
 

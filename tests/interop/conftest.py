@@ -43,9 +43,14 @@ def access_of(folder: Path, way: str) -> Access:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Have tests that are marked `twice` run with access enforced too, all others that use a stage without."""
+    """Have tests that are marked `twice` run with access enforced too, all others that use a stage without. Java's
+    name server enforces nothing."""
     if "stage" in metafunc.fixturenames:
-        ways = ["open", "enforced"] if metafunc.definition.get_closest_marker("twice") else ["open"]
+        is_twice = (
+            metafunc.definition.get_closest_marker("twice")
+            and metafunc.config.getoption("--server") == "ours"
+        )
+        ways = ["open", "enforced"] if is_twice else ["open"]
         metafunc.parametrize("stage", ways, indirect=True, scope="module")
 
 
@@ -102,9 +107,9 @@ def enforced_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture(scope="session")
-def enforced_server(enforced_stage: Stage, kind: Kind) -> NameServer:
-    """As `server`, with access enforced."""
-    return serve(enforced_stage, kind)
+def enforced_server(enforced_stage: Stage) -> NameServer:
+    """As `server`, with access enforced; always ours."""
+    return serve(enforced_stage, "ours")
 
 
 @pytest.fixture(scope="session")

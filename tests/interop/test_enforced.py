@@ -20,20 +20,13 @@ from testbed.rocketmq.admin import run_command
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
 from testbed.rocketmq.clients import Clients
 from testbed.rocketmq.releases import Release
-from testbed.rocketmq.servers import Kind, NameServer
+from testbed.rocketmq.servers import NameServer
 from testbed.rocketmq.stage import Stage
 
 REFUSED_ROUNDS = 2
 ROUND_S = 10.0
 """Between two registrations of a broker here."""
 KV = {"namespace": "n", "key": "k", "value": "v"}
-
-
-@pytest.fixture(autouse=True)
-def only_ours(kind: Kind) -> None:
-    """Java's asks no peer who it is."""
-    if kind == "java":
-        pytest.skip("Java's name server has no rules")
 
 
 @pytest.fixture
