@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -178,8 +178,9 @@ def _remove_left_ones(within: Path) -> None:
     """Remove folders of this user that were made by processes which were killed."""
     for left in within.glob(f"{MADE}*-*"):
         pid = left.name.removeprefix(MADE).partition("-")[0]
-        if pid.isdecimal() and not os.path.exists(f"/proc/{pid}") and left.stat().st_uid == os.getuid():
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another server that starts has removed it meanwhile
+            if pid.isdecimal() and not os.path.exists(f"/proc/{pid}") and left.stat().st_uid == os.getuid():
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _lives(file: Path) -> bool:

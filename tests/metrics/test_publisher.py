@@ -330,6 +330,15 @@ def test_a_folder_of_a_process_that_was_killed_is_removed(
         assert (left.exists(), used.exists()) == (False, True)
 
 
+def test_a_folder_that_another_server_removes_first_keeps_none_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MEMORY", str(tmp_path))
+    (tmp_path / f"{files.MADE}{2**22 + 1}-abc").symlink_to(tmp_path / "gone")
+    with prepared({}) as made:
+        assert made.is_dir()
+
+
 def test_a_folder_that_is_named_is_emptied_and_stays(tmp_path: Path) -> None:
     (tmp_path / "counter_remoting.7.db").write_bytes(b"old")
     (tmp_path / "notes").write_bytes(b"")
