@@ -206,8 +206,8 @@ class CachedRequests:
         """Return the reply to a request of this shape, with that topic if one was cut out."""
         cached = None if topic else self.replies.entries.get(shape)
         if cached is None and is_all_header:
-            prefix = self.shapes.entries.get(shape)
-            cached = None if prefix is None else self.replies.entries.get(prefix + topic)
+            request = self.shapes.request(shape, topic)
+            cached = None if request is None else self.replies.entries.get(request)
         return cached
 
     def answered(self, cached: CachedReply) -> None:

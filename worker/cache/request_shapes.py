@@ -24,10 +24,10 @@ from rocketmq_remoting.header_json import decode_json_command
 from rocketmq_remoting.remoting_command import Command, SerializeType
 from worker.cache.views import AskedView, Key
 
-__all__ = ["OPAQUE", "Cuts", "RequestShapes", "cuts_of", "is_understood", "shape_of"]
+__all__ = ["OPAQUE", "VIEW_PROVEN", "Cuts", "RequestShapes", "cuts_of", "is_understood", "shape_of"]
 
-SHAPES_BYTES: Final = 1 << 20
-"""Some 2,000 of them; a fleet of clients has tens."""
+SHAPES_BYTES: Final = 8 << 20
+"""Some 12,000 of signed lookups, each of which has a shape of its own; of others a fleet of clients has tens."""
 COST: Final = 250
 """Bytes that one takes beside its own, with the prefix that it stands for."""
 
@@ -42,6 +42,10 @@ _PREFIX: Final = 0xFF
 """First bytes of shapes with a topic and of prefixes: no frame or JSON header begins with these."""
 _PROVEN: Final = 0
 """What follows in a prefix without a view where there is a proof; views have other numbers."""
+VIEW_PROVEN: Final = 5
+"""The first number of views with a proof."""
+_END: Final = b"\xff"
+"""Ends the zone and the signature in a prefix: in no text."""
 _WORD: Final = Struct(">I").unpack_from
 _pack: Final = Struct(">I").pack
 _NO_REMARK: Final = bytes(4)
@@ -53,7 +57,8 @@ Cuts = tuple[int, int, int, int]
 
 
 class RequestShapes(Bounded[bytes, bytes]):
-    """The shapes of one worker: by shape, what replies to such requests are cached under, up to the topic."""
+    """The shapes of one worker: by shape, what replies to such requests are cached under, up to the topic; of signed
+    lookups with the topic, which the signature covers."""
 
     __slots__ = ()
 
@@ -63,9 +68,7 @@ class RequestShapes(Bounded[bytes, bytes]):
     def learn(
         self, frame: bytes, cuts: Cuts, command: Command, key: Key, *, proven: bool = False
     ) -> bytes | None:
-        """Learn the shape of a request for `key`; return what its reply is cached under, None if it has no shape.
-
-        The shape of one that its signature proves holds for this topic alone, which the signature covers."""
+        """Learn the shape of a request for `key`; return what its reply is cached under, None if it has no shape."""
         kind, view = command.serialize_type, key[1]
         is_all_header = len(frame) - 8 == _WORD(frame, 4)[0] & 0xFFFFFF
         if not is_all_header or bool(cuts[2]) != (view is not None):
@@ -73,26 +76,38 @@ class RequestShapes(Bounded[bytes, bytes]):
         proof = command.get(SIGNATURE) if proven else None
         shape, prefix = shape_of(frame, 0, len(frame), cuts), _prefix(kind, view, proof)
         topic = frame[cuts[2] : cuts[3]]
-        if self.get(shape) == prefix:
-            return None if topic.translate(None, _PLAIN) else prefix + topic
+        request = prefix + topic
+        held = prefix if proof is None else request
+        if self.get(shape) == held:
+            return None if topic.translate(None, _PLAIN) else request
         if not is_understood(frame, cuts, command):
             return None
-        self.put(shape, prefix)
-        return prefix + topic
+        self.put(shape, held)
+        return request
+
+    def request(self, shape: bytes, topic: bytes) -> bytes | None:
+        """Return what the reply to a request of this shape, with that topic if one was cut out, is cached under."""
+        held = self.entries.get(shape)
+        if held is None:
+            return None
+        if len(held) < 3 or held[2] < VIEW_PROVEN:
+            return held + topic
+        return held if held.rpartition(_END)[2] == topic else None
 
 
-def _cost(shape: bytes, prefix: bytes) -> int:
-    return COST + len(shape) + len(prefix)
+def _cost(shape: bytes, held: bytes) -> int:
+    return COST + len(shape) + len(held)
 
 
 def _prefix(kind: SerializeType, view: AskedView | None, proof: str | None) -> bytes:
     """Return the bytes that stand for a view in headers of a kind, and a proof; with a topic they are no other's."""
-    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + b"\xff"
+    signature = b"" if proof is None else proof.encode("utf-8", "surrogatepass") + _END
     if view is None:
         return bytes((_PREFIX, kind)) if proof is None else bytes((_PREFIX, kind, _PROVEN)) + signature
     zone = b"" if view.zone is None else view.zone.encode("utf-8", "surrogatepass")
-    prefix = bytes((_PREFIX, kind, 1 + view.standard + 2 * view.omits_v5 + 4 * (proof is not None)))
-    return prefix + zone + b"\xff" + signature
+    number = (1 if proof is None else VIEW_PROVEN) + view.standard + 2 * view.omits_v5
+    prefix = bytes((_PREFIX, kind, number))
+    return prefix + zone + _END + signature
 
 
 def cuts_of(data: bytes, at: int, end: int, word: int) -> Cuts | None:

@@ -19,6 +19,7 @@ from access.classes import AccessClass
 from rocketmq_remoting.frame import FRAME_MAX_LENGTH, HEADER_MAX_LENGTH
 from worker.cache.cached_registrations import FRAME_LONGEST
 from worker.cache.cached_requests import CHECKS_MOST, FRAME_MOST, RepeatCheck
+from worker.cache.request_shapes import VIEW_PROVEN
 from worker.counters import SAMPLED
 
 cdef extern from "Python.h":
@@ -31,6 +32,7 @@ cdef extern from "Python.h":
 cdef extern from "<string.h>" nogil:
     int memcmp(const void* one, const void* other, size_t length)
     void* memchr(const void* haystack, int byte, size_t length)
+    void* memrchr(const void* bytes, int byte, size_t length)
     void* memmem(const void* haystack, size_t length, const void* needle, size_t needle_length)
 
 cdef extern from "<time.h>" nogil:
@@ -98,6 +100,7 @@ cdef Py_ssize_t LONGEST = FRAME_MAX_LENGTH - 4
 cdef Py_ssize_t HEADER_LONGEST = HEADER_MAX_LENGTH
 cdef Py_ssize_t CHECKS_COUNT = CHECKS_MOST
 cdef unsigned int TIMED_OF = SAMPLED
+cdef unsigned char PROVEN_FROM = VIEW_PROVEN
 cdef long CACHED_CLASSES = AccessClass.READ | AccessClass.BROKER
 """Those of requests that can be answered by their bytes."""
 cdef const char* FIELD = b"\0\x05topic"  # the name of a binary header's ext field, after its length
@@ -298,6 +301,17 @@ cdef inline bint same_shape(
     )
 
 
+cdef inline bytes request_of(bytes held, const Cuts* cuts):
+    """`RequestShapes.request` of a frame with a topic, whose shape is known; None where there is none."""
+    cdef const char* begin = PyBytes_AS_STRING(held)
+    cdef const char* end = begin + PyBytes_GET_SIZE(held)
+    cdef const char* topic
+    if <unsigned char>begin[2] < PROVEN_FROM:
+        return joined(begin, end - begin, cuts.topic, cuts.topic_end - cuts.topic)
+    topic = <const char*>memrchr(begin, 0xFF, end - begin) + 1
+    return held if same(topic, end, cuts.topic, cuts.topic_end) else None
+
+
 cdef inline bytes head_of(object cached, Py_ssize_t digits):
     cdef dict heads = cached.heads
     head = heads.get(digits)
@@ -310,7 +324,7 @@ cdef Py_ssize_t scan(
     """`CachedRequests.answers` on a buffer: how long the cached requests at its start are."""
     cdef bint limited = rights & CACHED_CLASSES != CACHED_CLASSES
     cdef object entries = requests.replies.entries, shapes = requests.shapes.entries, use = None, cached
-    cdef bytes request, shape = None, prefix = None, rest, body
+    cdef bytes request, shape = None, held = None, rest, body
     cdef tuple parts
     cdef list uses
     cdef PyObject* entry
@@ -347,11 +361,9 @@ cdef Py_ssize_t scan(
                 entry = PyDict_GetItemWithError(shapes, shape)
                 if entry == NULL:
                     break
-                prefix = <bytes>entry
+                held = <bytes>entry
             last, last_end, last_cuts = frame, end, cuts
-            request = joined(
-                PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix), cuts.topic, cuts.topic_end - cuts.topic
-            )
+            request = request_of(held, &cuts)
             entry = PyDict_GetItemWithError(entries, request)
             if entry == NULL:
                 break

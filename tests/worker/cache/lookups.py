@@ -102,8 +102,8 @@ class Lookups:
         assert not reader.pending
         return replies
 
-    def decode(self, frame: bytes) -> None:
-        """Look a frame up as the service does, which caches the request."""
+    def decode(self, frame: bytes, *, proven: bool = False) -> None:
+        """Look a frame up as the service does, which caches the request; `proven`: its signature was verified."""
         reader = FrameReader()
         reader.feed(frame)
         try:
@@ -115,7 +115,9 @@ class Lookups:
         key = cache_key(command, self.options)
         assert key is not None
         if self.cache.get(key) is not None:
-            self.cache.keep_request(key, frame[: 4 + struct.unpack_from(">i", frame)[0]], command)
+            self.cache.keep_request(
+                key, frame[: 4 + struct.unpack_from(">i", frame)[0]], command, proven=proven
+            )
 
     def fill(self, key: Key) -> Reply:
         """Have the reply kept under `key`, as a fill does."""

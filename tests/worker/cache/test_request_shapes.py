@@ -13,8 +13,9 @@ from registry.options.catalogue import Options
 from rocketmq_remoting.command import Command, encode
 from rocketmq_remoting.remoting_command import SerializeType
 from tests.worker.cache.lookups import Lookups, Scan, family, json_frame
+from worker.cache import request_shapes
 from worker.cache.cached_requests import CachedRequests
-from worker.cache.request_shapes import COST, SHAPES_BYTES
+from worker.cache.request_shapes import COST
 from worker.cache.views import PLAIN_LEGACY
 
 KINDS = [SerializeType.JSON, SerializeType.ROCKETMQ]
@@ -153,16 +154,37 @@ def test_one_request_of_each_release_is_decoded_whatever_topic_it_asks_for(kind:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_shapes_are_bounded_and_what_is_used_stays(kind: SerializeType) -> None:
+def test_a_signature_is_of_its_topic_alone(kind: SerializeType) -> None:
+    lookups = Lookups(*scans())
+    for topic in ("T", "TA", "U", ""):
+        lookups.decode(lookup(topic, kind))
+    for topic in ("T", "TA"):
+        lookups.decode(lookup(topic, kind, Signature=f"of {topic}"), proven=True)
+    asked = [
+        lookup(topic, kind, opaque, Signature=f"of {topic}") for topic in ("T", "TA") for opaque in (8, 9)
+    ]
+    assert lookups.check(b"".join(asked)) == sum(map(len, asked))
+    for topic in ("TA", "U", "", "\xff", "of T"):
+        other = lookup(topic, kind, Signature="of T")
+        assert not lookups.check(other)
+        assert lookups.check(asked[0] + other) == len(asked[0])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_shapes_are_bounded_and_what_is_used_stays(
+    kind: SerializeType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = 1 << 19
+    monkeypatch.setattr(request_shapes, "SHAPES_BYTES", limit)
     lookups = Lookups(*scans())
     busy, idle = lookup("T", kind), lookup("T", kind, idle="yes")
     for frame in (busy, idle):
         lookups.decode(frame)
     shapes = lookups.cache.requests.shapes
-    for number in range(SHAPES_BYTES // COST):
+    for number in range(limit // COST):
         lookups.decode(lookup("T", kind, number=f"{number}"))
         assert lookups.check(busy), number
-    assert shapes.size <= SHAPES_BYTES
+    assert shapes.size <= limit
     assert not lookups.check(idle)
     lookups.decode(idle)
     assert lookups.check(idle)
