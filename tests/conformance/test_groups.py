@@ -73,13 +73,13 @@ def test_a_data_version_is_asked_for_without_body(ns: Scene, body: bytes) -> Non
 
 @pytest.mark.conformance("322-08")
 def test_a_oneway_data_version_is_a_heartbeat(ns: Scene) -> None:
-    broker = ns.f1(timeout_ms=1000)
+    broker = ns.f1(timeout_ms=2000)
 
     def heartbeat() -> bool:
         ns.k1.send_oneway(RequestCode.QUERY_DATA_VERSION, broker.identity(), broker.data_version())
         return ns.brokers() == {"broker-a": {0: A.addr}}
 
-    stays(heartbeat, for_s=2.2, every_s=0.25)
+    stays(heartbeat, for_s=2.6, every_s=0.25)
     assert ns.k1.silent()
 
 
