@@ -20,8 +20,8 @@ class Visit(NamedTuple):
 
 
 def visit(url: str, profile: Path, *options: str) -> Visit:
-    """Return the page at a URL after it was loaded; `profile` begins the name of the browser's folder. Whatever is asked of other
-    hosts fails, and the console says so."""
+    """Return the page at a URL after it was loaded; `profile` begins the name of the browser's folder. Whatever is
+    asked of other hosts fails, and the console says so."""
     need("chromium")
     for number in range(TRIES):
         done = _run(url, profile.with_name(f"{profile.name}-{number}"), *options)
