@@ -48,14 +48,15 @@ def names_of_peer(peer: Peer) -> CertificateNames | None:
 def names_in(certificate: Mapping[str, Any]) -> CertificateNames:
     """Return the names in what `getpeercert` returned. Raises UnreadableCertificate.
 
-    A name with characters that none has, such as NUL, is left out, but leaves no place for `cn` either."""
+    A name with characters that none has, such as NUL, is left out, but leaves no place for `cn` either. Those of
+    URIs and DNS names are ASCII: the small letter of the Kelvin sign is k, so that one would be another name."""
     others = [(kind, name) for kind, name in certificate.get("subjectAltName", ()) if kind in ("URI", "DNS")]
     if len(others) > NAMES_MOST:
         raise UnreadableCertificate(f"the certificate has {len(others)} names, more than {NAMES_MOST}")
     return CertificateNames(
         _end(certificate),
-        tuple(_usable(name for kind, name in others if kind == "URI")),
-        tuple(name.lower() for name in _usable(name for kind, name in others if kind == "DNS")),
+        tuple(_usable(name for kind, name in others if kind == "URI" and name.isascii())),
+        tuple(_usable(name.lower() for kind, name in others if kind == "DNS" and name.isascii())),
         None if others else _common_name(certificate),
     )
 

@@ -62,6 +62,8 @@ class CertificatePattern(msgspec.Struct, frozen=True):
         for kind, bound in BOUNDS.items():
             if text.startswith(f"{kind}:") and text != f"{kind}:":
                 name = text.removeprefix(f"{kind}:")
+                if kind != "cn" and not name.isascii():
+                    raise ValueError("URIs and DNS names are ASCII, a domain of other letters as xn--…")
                 return cls(kind, Pattern.of(name.lower() if kind == "dns" else name, bound))
         raise ValueError("a pattern begins with uri:, dns: or cn:, and has a name behind it")
 

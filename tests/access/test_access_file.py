@@ -145,6 +145,11 @@ WRONG = [
         id="a pattern",
     ),
     pytest.param(
+        '[principals.p]\nroles=["reader"]\ncertificates=["dns:bröker"]',
+        "principal p: certificates[0]: 'dns:bröker': URIs and DNS names are ASCII",
+        id="a pattern that no name matches",
+    ),
+    pytest.param(
         '[principals.p]\nroles=["reader"]\ntokens=[{}]',
         "tokens[0]: has either file, or id and hash",
         id="token",

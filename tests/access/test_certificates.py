@@ -100,7 +100,13 @@ def test_none_or_several_common_names_are_none(tmp_path: Path, common: tuple[str
     assert read(shown(tmp_path, common=common)).cn is None
 
 
-@pytest.mark.parametrize("odd", [b"broker-0\0.evil.example", b"broker\n", b"", b"\x7f"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(b"broker-0\0.evil.example", b"broker\n", b"", b"\x7f", "bröker".encode()),
+        pytest.param("bro\N{KELVIN SIGN}er-0".encode(), id="whose small letters are those of another"),
+    ],
+)
 def test_a_name_with_odd_characters_is_left_out_and_leaves_no_place_for_another(
     tmp_path: Path, odd: bytes
 ) -> None:

@@ -40,6 +40,11 @@ class Opening:
         self.tls: TlsSession | None = None
         """The session, from the first byte of its handshake; its `outgoing` is to be sent."""
 
+    @property
+    def begun_bytes(self) -> int:
+        """Bytes that have come of a PROXY header, while it is incomplete."""
+        return len(self._begun)
+
     def receive(self, data: bytes) -> bytes:
         """Return the plain bytes of frames in `data`. Raises ProxyError, TlsError, TlsUnusable."""
         if self.stage is Stage.PROXY:
@@ -49,6 +54,7 @@ class Opening:
                 self._begun = data
                 self._start_deadline()
                 return b""
+            self._begun = b""
             self.header = header if header.length else None
             self._set_stage(Stage.FIRST_BYTE)
             data = data[header.length :]

@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from worker.transport.connection import Connection
 from worker.transport.ends import End
@@ -20,6 +19,14 @@ REASON: Final = "the trusted certificates have changed"
 log = logging.getLogger(__name__)
 
 
+class _Due(NamedTuple):
+    """When a connection is closed (s): `at` if it waits for no reply then, in any case at `latest`."""
+
+    connection: Connection
+    at: float
+    latest: float
+
+
 class RenewedTrust:
     """`connections` returns all of a worker, `comes_back` gets each before it is closed. `clock` is in seconds."""
 
@@ -32,16 +39,21 @@ class RenewedTrust:
         self._connections = connections
         self._comes_back = comes_back
         self._clock = clock
-        self._due: list[tuple[float, Connection]] = []
-        self._last = -inf
+        self._due: list[_Due] = []
 
     def begin(self) -> None:
         """Have all connections closed that have shown a certificate, or may be about to."""
-        verified = [connection for connection in self._connections() if _relied_on_trust(connection)]
+        before = {
+            due.connection for due in self._due
+        }  # by the last change: another one soon after puts none off
+        verified = [
+            connection
+            for connection in self._connections()
+            if connection not in before and _relied_on_trust(connection)
+        ]
         now = self._clock()
-        self._last = now + CLOSED_WITHIN_S - MARGIN_S
-        self._due = [
-            (now + SPREAD_S * number / len(verified), connection)
+        self._due += [
+            _Due(connection, now + SPREAD_S * number / len(verified), now + CLOSED_WITHIN_S - MARGIN_S)
             for number, connection in enumerate(verified, 1)
         ]
         log.info(
@@ -55,9 +67,10 @@ class RenewedTrust:
         """Close those that are due, if it can be when they have all replies."""
         now = self._clock()
         later = []
-        for due, connection in self._due:
-            if now < due or (connection.busy and now < self._last):
-                later.append((due, connection))
+        for due in self._due:
+            connection = due.connection
+            if now < due.at or (connection.busy and now < due.latest):
+                later.append(due)
             elif not connection.closed:
                 self._comes_back(connection)
                 connection.close(REASON, End.DRAINED)

@@ -10,6 +10,14 @@ __all__ = ["TlsError", "TlsSession"]
 
 CERT_HAS_EXPIRED: Final = 10
 """X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL."""
+HELLO_MOST: Final = 16 << 10
+"""Bytes of a ClientHello: OpenSSL takes memory for all that one announces, up to 128 KiB, with its first bytes."""
+OVERHEAD_MOST: Final = 64 << 10
+"""Bytes of handshakes and other messages of TLS itself: each makes the server work and answer, and is no request."""
+TEXT_WEIGHT: Final = 4
+"""Bytes that a byte of plain text may take on its way: a short frame in records of its own takes two or three."""
+_HEAD_BYTES: Final = 9  # of a record, and of the message in it
+_CLIENT_HELLO: Final = 1
 _BLOCK_BYTES: Final = 256 * 1024
 
 
@@ -24,12 +32,14 @@ class TlsError(Exception):
 class TlsSession:
     """The server's end of a TLS connection that begins with the first byte received."""
 
-    __slots__ = ("_incoming", "_outgoing", "_ssl", "ended", "established")
+    __slots__ = ("_head", "_incoming", "_outgoing", "_overhead", "_ssl", "ended", "established")
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._head: bytes | None = b""  # of the ClientHello, until it is whole
+        self._overhead = 0
         self.established = False
         """Whether the handshake is done."""
         self.ended = False
@@ -39,6 +49,19 @@ class TlsSession:
         """Return the plain text in what was received, often none; afterwards `outgoing` may have to be sent.
 
         Raises TlsError."""
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < _HEAD_BYTES:
+                return b""
+            data, self._head = self._head, None
+            _check_hello(data)
+        plain = self._decrypt(data)
+        self._overhead = max(0, self._overhead + len(data) - TEXT_WEIGHT * len(plain))
+        if self._overhead > OVERHEAD_MOST:
+            raise TlsError(ValueError(f"over {OVERHEAD_MOST} bytes that are no text"))
+        return plain
+
+    def _decrypt(self, data: bytes) -> bytes:
         self._incoming.write(data)
         plain = []
         try:
@@ -83,6 +106,14 @@ class TlsSession:
         with suppress(ssl.SSLError, ValueError, OSError):  # the peer's own alert is not waited for
             self._ssl.unwrap()
         return self._outgoing.read()
+
+
+def _check_hello(head: bytes) -> None:
+    """Raise TlsError for a ClientHello that is too long, or whose head lies in several records; whether it is one at
+    all is for OpenSSL to say."""
+    is_cut = int.from_bytes(head[3:5]) < len(head[5:9])
+    if is_cut or (head[5] == _CLIENT_HELLO and int.from_bytes(head[6:9]) > HELLO_MOST):
+        raise TlsError(ValueError(f"a ClientHello of over {HELLO_MOST} bytes"))
 
 
 def _reason(error: Exception) -> str:

@@ -754,6 +754,23 @@ def test_a_frame_waits_for_memory_and_is_read_on_then() -> None:
     assert around.frame_memory.taken == 0
 
 
+def test_a_long_proxy_header_is_counted_and_waits_as_a_frame_does() -> None:
+    around = Surroundings()
+    head = bytes.fromhex("0d0a0d0a000d0a515549540a 2111 ffff") + bytes(4) * 3
+    header = head + bytes(0xFFFF - 12)
+    around.receive(header[:4000], 1000)
+    assert around.frame_memory.taken == 0
+    around.receive(header[4000:60_000], 1000)
+    assert around.frame_memory.taken == 60_000
+    other = reserve(around, 1_000_000)
+    around.receive(header[60_000:61_000])
+    assert not around.socket.reading
+    around.frame_memory.release(other)
+    assert around.socket.reading
+    around.receive(header[61_000:] + FRAMES)
+    assert (around.bodies, around.frame_memory.taken) == ([b"a", b"b", b"c"], 0)
+
+
 def test_requests_before_a_frame_that_waits_are_answered() -> None:
     around = Surroundings()
     other = reserve(around, 1_000_000)

@@ -35,7 +35,7 @@ class Watched:
         self.connections = connections
         self.now = 1000.0
         self.came_back: list[FakeConnection] = []
-        given: Any = lambda: connections  # noqa: E731
+        given: Any = lambda: self.connections  # noqa: E731
         noted: Any = self.came_back.append
         self.trust = RenewedTrust(given, noted, lambda: self.now)
 
@@ -90,3 +90,17 @@ def test_one_that_has_ended_by_itself_is_left_alone() -> None:
     connection.closed = True
     watched.pass_s(CLOSED_WITHIN_S)
     assert watched.came_back == []
+
+
+def test_another_change_soon_after_puts_none_off_and_closes_what_came_between() -> None:
+    old, busy, new = verified(), verified(busy=True), verified()
+    watched = Watched(old, busy)
+    watched.trust.begin()
+    watched.pass_s(SPREAD_S - 2)
+    assert not busy.closed
+    watched.connections += (new,)
+    watched.trust.begin()
+    watched.pass_s(CLOSED_WITHIN_S - SPREAD_S + 2)
+    assert (old.closed, busy.closed, new.closed) == (True, True, False)
+    watched.pass_s(CLOSED_WITHIN_S)
+    assert new.closed

@@ -1,6 +1,7 @@
 """TLS of one connection, without a socket."""
 
 import ssl
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from registry.options.catalogue import Options
 from tests.worker.transport.certificates import Authority
 from tests.worker.transport.client import insecure
+from tests.worker.transport.key_updates import key_updates
 from tests.worker.transport.tls_pair import TlsPair
 from worker.transport.tls_context import TlsUnusable, build_context, openssl_ciphers, openssl_versions
-from worker.transport.tls_session import TlsError, TlsSession
+from worker.transport.tls_session import OVERHEAD_MOST, TlsError, TlsSession
 
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
@@ -23,6 +25,11 @@ def client(version: ssl.TLSVersion = V13) -> ssl.SSLContext:
 
 def pair(version: ssl.TLSVersion = V13) -> TlsPair:
     return TlsPair(client(version), TlsSession(build_context(Options())))
+
+
+def receive_in_pieces(session: TlsSession, data: bytes, length: int) -> None:
+    for at in range(0, len(data), length):
+        session.receive(data[at : at + length])
 
 
 @pytest.mark.parametrize("version", [V12, V13])
@@ -69,6 +76,41 @@ def test_a_record_that_was_changed_on_its_way_is_an_error() -> None:
     ends.shake_hands()
     with pytest.raises(TlsError):
         ends.session.receive(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+
+
+@pytest.mark.parametrize("version", [V12, V13])
+def test_short_texts_in_records_of_their_own_come_through_forever(version: ssl.TLSVersion) -> None:
+    ends = pair(version)
+    ends.shake_hands()
+    for _ in range(2 * OVERHEAD_MOST // 20):
+        ends.client.write(b"length")
+        ends.client.write(b"f" * 20)
+        assert ends.to_server() == b"length" + b"f" * 20
+
+
+def test_a_flood_of_key_updates_is_an_error_before_many_are_answered(tmp_path: Path) -> None:
+    context = client()
+    context.keylog_filename = str(tmp_path / "keys")
+    ends = TlsPair(context, TlsSession(build_context(Options())))
+    ends.shake_hands()
+    sent = b"".join(islice(key_updates(tmp_path / "keys"), 10_000))
+    with pytest.raises(TlsError, match="no text"):
+        receive_in_pieces(ends.session, sent, 1000)
+    assert 0 < len(ends.session.outgoing()) <= OVERHEAD_MOST + 1000
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x01\x00\x00", id="long"),
+        pytest.param(b"\x16\x03\x01\x00\x01\x01\x16\x03\x01\x00\x03\x01\x00\x00", id="whose head is cut"),
+    ],
+)
+@pytest.mark.parametrize("cut", [1, 20])
+def test_a_hello_is_refused_before_there_is_memory_for_all_that_it_announces(record: bytes, cut: int) -> None:
+    session = TlsSession(build_context(Options()))
+    with pytest.raises(TlsError, match="ClientHello"):
+        receive_in_pieces(session, record, cut)
 
 
 def test_a_client_cannot_ask_for_another_handshake() -> None:
