@@ -20,6 +20,7 @@ from api.access_records import AccessRecords
 from api.caller import actor_of, caller_of, client_in, keep_proof, token_in
 from api.tokens import Tokens
 from registry.options.catalogue import Options
+from registry.options.networks import is_in, networks_of
 from worker.logs.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Gate:
         self._tokens = tokens
         self._records = records
         self._failures = Failures()
+        self._proxies = networks_of(options.http_trusted_proxies)
 
     def denial_of(self, environ: "WSGIEnvironment", asked: Asked) -> Denial | None:
         """Return why a request, which has passed `api.trusted_proxies`, is not answered; None if it is.
@@ -132,10 +134,12 @@ class Gate:
         return self._policy.admits(needed, replace(caller, token=classes))
 
     def _count_bad(self, environ: "WSGIEnvironment", error: BadCredential, *, is_guess: bool) -> None:
-        """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with."""
+        """`is_guess`: not of another scheme, as a proxy passes on what its own users prove themselves with. A trusted
+        proxy that names no client is not shut out: many callers are behind it."""
         self._count("authn", error.result)
-        if is_guess and not self._policy.observes:
-            self._failures.add(environ.get("REMOTE_ADDR", ""))
+        host = environ.get("REMOTE_ADDR", "")
+        if is_guess and not self._policy.observes and not is_in(host, self._proxies):
+            self._failures.add(host)
         log.warning(
             "a token of %s is not accepted: %s; correct it, or find out what guesses there",
             client_in(environ),

@@ -301,7 +301,7 @@ IDENTITY_CONFLICTS: Final = Metric(
     (Label("kind", (*CAUSES[EventKind.CONFLICT_SEEN], "takeover", OTHER)),),
     JOBS,
     "Claims to what another member has, and takeovers of an id; `ownership`: what ownershipGuard refused, one a minute "
-    "of a broker, id and claimant. Counted as route_changes_total.",
+    "of a member and claimant. Counted as route_changes_total.",
 )
 ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {
     (EventKind.TOPICS_CHANGED, "wipe"): "wipe",

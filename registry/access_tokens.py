@@ -5,9 +5,10 @@ Each change is an entry `access_changed` of the event stream, by which workers r
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from registry.access_changes import DAY_MS, MOST, Row, change
@@ -41,6 +42,8 @@ VALID_MS: Final = 90 * DAY_MS
 VALID_MOST_MS: Final = 366 * DAY_MS
 OVER_KEPT_MS: Final = 30 * DAY_MS
 """Tokens that were over for so long go when one is created; until then a caller is shown that they are over."""
+LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, behind which no calendar goes."""
 ID_MOST: Final = 512
 TOKEN: Final = "token:"
 UNKNOWN: Final = "unknown"
@@ -71,13 +74,16 @@ class Grant(msgspec.Struct, frozen=True):
     valid_ms: int = VALID_MS
 
 
-class _Record(msgspec.Struct, omit_defaults=True):
-    """A token as it is stored."""
+Millis = Annotated[int, Meta(ge=0, le=LAST_MS)]
 
-    hash: str
-    principal: str
-    created_ms: int
-    expires_ms: int
+
+class _Record(msgspec.Struct, omit_defaults=True):
+    """A token as it is stored; what is out of these bounds, no server has written."""
+
+    hash: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    principal: Annotated[str, Meta(pattern=rf"\A{PRINCIPAL_NAME.pattern}\Z")]
+    created_ms: Millis
+    expires_ms: Millis
     by: str = ""
     roles: tuple[str, ...] | None = None
 

@@ -31,7 +31,7 @@ PRINCIPAL: Final = "principal:"
 REPORTED_EACH_S: Final = 60.0
 REPORTED_BYTES: Final = 1 << 20
 COST: Final = 200
-"""Bytes that a reported refusal takes beside its names."""
+"""Bytes that a reported refusal takes beside its texts."""
 
 
 class Claim(NamedTuple):
@@ -44,17 +44,18 @@ class Claim(NamedTuple):
 
 
 class ReportedRefusals:
-    """The refusals that a process reported within the last minute, by broker name, id and registrant; of so many that
-    they do not fit, the oldest are reported again. Threads may share it. `clock` gives seconds."""
+    """The refusals that a process reported within the last minute, by the member that they are about, which a caller
+    cannot make up, and registrant; of so many that they do not fit, the oldest are reported again. Threads may share
+    it. `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._until: Bounded[tuple[str, str, str], float] = Bounded(REPORTED_BYTES, _cost)
         self._lock = Lock()
 
-    def is_new(self, claim: Claim, registrant: str) -> bool:
+    def is_new(self, cluster: str, address: str, registrant: str) -> bool:
         """Return whether a refusal is to be reported, and note that it is."""
-        now, key = self._clock(), (claim.broker, claim.id, registrant)
+        now, key = self._clock(), (cluster, address, registrant)
         with self._lock:
             if now < (self._until.get(key) or 0):
                 return False
@@ -109,8 +110,8 @@ def refused(
     """Return the error of a request that is for another registrant, and report it as an event once a minute.
 
     `holder` is the member that it is about, or only (cluster, address) of one that is not in its way."""
-    if claimant.reported is not None and claimant.reported.is_new(claim, claimant.registrant):
-        cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+    cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+    if claimant.reported is not None and claimant.reported.is_new(cluster, address, claimant.registrant):
         action = "accepted" if claimant.observes else "refused"
         named = claim._asdict() | {"holder": {"addr": address, "cluster": cluster}}
         request = {"origin": origin, "action": action, **named}

@@ -1,7 +1,6 @@
 """Who this is for a redis-namesrv, and its principals, tokens and revocations (docs/http-api.md)."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
 
 import typer
@@ -9,6 +8,7 @@ import typer
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
+from mqns.cli.moments import utc_text
 from mqns.cli.output import Document, lines, table
 from mqns.cli.settings import CommandContext
 
@@ -231,8 +231,8 @@ def _about(caller: CallerDocument) -> list[str]:
 
 
 def _time(millis: int | None) -> str:
-    return "-" if millis is None else f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%SZ}"
+    return "-" if millis is None else utc_text(millis, "%Y-%m-%d %H:%M:%SZ")
 
 
 def _minute(millis: int | None) -> str:
-    return "-" if millis is None else f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%MZ}"
+    return "-" if millis is None else utc_text(millis, "%Y-%m-%d %H:%MZ")

@@ -1,7 +1,6 @@
 """The drains in force, by the HTTP API of redis-namesrv, and how other commands show them."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +9,7 @@ import typer
 
 from mqns.cli.commands import command
 from mqns.cli.http_api import Http, HttpApi, HttpError
+from mqns.cli.moments import utc_text
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError
@@ -120,9 +120,4 @@ def owner_text(drain: DrainState | None) -> str:
 
 def time_text(millis: int | None) -> str:
     """Return `2026-11-28T04:36:13Z`; a number that is no time as it is."""
-    if millis is None:
-        return UNKNOWN
-    try:
-        return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return str(millis)
+    return UNKNOWN if millis is None else utc_text(millis, "%Y-%m-%dT%H:%M:%SZ")

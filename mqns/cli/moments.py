@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from mqns.errors import ConfigError
@@ -31,5 +31,13 @@ def moment_text(ms: int, timespec: str = "milliseconds") -> str:
     """Return a time in ISO 8601 with the local offset; the number of one that no calendar has."""
     try:
         return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(timespec=timespec)
+    except (ValueError, OverflowError, OSError):
+        return str(ms)
+
+
+def utc_text(ms: int, form: str) -> str:
+    """Return a time in UTC as `strftime` has it; the number of one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime(form)
     except (ValueError, OverflowError, OSError):
         return str(ms)

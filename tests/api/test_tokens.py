@@ -12,6 +12,7 @@ import httpx
 import pytest
 import redis as redis_py
 
+from access.failures import MOST
 from access.live import Stored
 from access.proof import BadCredential
 from access.tokens import new_token
@@ -135,6 +136,19 @@ def test_a_host_that_guesses_is_answered_429_and_others_are_not(store: EmbeddedS
         assert curl(*there, f"http://{address}/v1/whoami")[0] == 429
         assert put(address, tokens["operator"], *elsewhere)[0] == 200
         assert curl(*there, f"http://{address}/healthz")[0] == 200
+
+
+@pytest.mark.needs("curl")
+@pytest.mark.conformance("AC-39")
+@pytest.mark.parametrize("unnamed", [(), ("-H", "X-Forwarded-For: unknown")])
+def test_a_trusted_proxy_that_names_no_client_is_not_shut_out(
+    store: EmbeddedStore, tmp_path: Path, unnamed: tuple[str, ...]
+) -> None:
+    path, tokens = access_file(tmp_path)
+    with http_workers(store.url, 1, http_trusted_proxies="127.0.0.0/8", access_file=str(path)) as address:
+        for _ in range(MOST + 1):
+            assert put(address, new_token().token.reveal(), *unnamed)[0] == 401
+        assert put(address, tokens["operator"], *unnamed)[0] == 200
 
 
 @pytest.mark.needs("curl")

@@ -110,7 +110,7 @@ def test_an_id_is_given_once(ns: Namespace) -> None:
 def test_tokens_are_bounded_and_old_ones_give_place(ns: Namespace) -> None:
     full = {f"t{number}": "damaged" for number in range(TOKENS_MOST - 1)}
     old: dict[str, Any] = {
-        "hash": "0",
+        "hash": "0" * 64,
         "principal": "p",
         "created_ms": 0,
         "expires_ms": ns.now_ms() - OVER_KEPT_MS + 60_000,
@@ -233,7 +233,28 @@ def test_another_writer_in_between_is_seen(ns: Namespace, operation: Any) -> Non
     assert ns.store.hget(ns.keys.access_tokens, "b") == "x"
 
 
-@pytest.mark.parametrize("text", ["", "x", "{}", "[1]", '{"hash":1}', "[" * 5000, "\ud800"])
+def record(**changes: object) -> str:
+    """Return a token as it is stored, but for these members."""
+    sound = {"hash": "0" * 64, "principal": "p", "created_ms": 0, "expires_ms": 1}
+    return json.dumps(sound | changes)
+
+
+OUT_OF_BOUNDS: list[dict[str, object]] = [
+    *({"expires_ms": 10**400}, {"expires_ms": 2**63 - 1}, {"expires_ms": -1}, {"created_ms": 10**30}),
+    *(
+        {"hash": "ä" * 64},
+        {"hash": ""},
+        {"hash": "0" * 64 + "\n"},
+        {"principal": "a\nb"},
+        {"principal": "p" * 65},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "{}", "[1]", '{"hash":1}', "[" * 5000, "\ud800", *(record(**one) for one in OUT_OF_BOUNDS)],
+)
 def test_a_damaged_record_is_left_out(ns: Namespace, text: str) -> None:
     token = created(ns)
     ns.store.hset(ns.keys.access_tokens, "damaged", text.encode(errors="surrogatepass"))

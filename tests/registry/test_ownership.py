@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from registry.errors import LimitReached, NotOwner
-from registry.ownership import Claim, Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import ScriptItem, ask, joined
 from registry.queue_data.slices import TOPICS_MAX
 from registry.registration.heartbeat import renew_lease
@@ -386,7 +386,7 @@ def test_a_member_with_connections_of_dead_workers_only_is_removed(ns: Namespace
     assert ns.addrs() == {}
 
 
-def test_a_refusal_is_an_event_once_a_minute_for_each_name_id_and_claimant(ns: Namespace) -> None:
+def test_a_refusal_is_an_event_once_a_minute_for_each_member_and_claimant(ns: Namespace) -> None:
     now = 0.0
     reported = ReportedRefusals(lambda: now)
     here, there = replace(HERE, reported=reported), replace(THERE, reported=reported)
@@ -410,6 +410,20 @@ def test_a_refusal_is_an_event_once_a_minute_for_each_name_id_and_claimant(ns: N
         ns.unregister(by=here)
     with pytest.raises(NotOwner):
         set_topic(ns, here)
+    assert len(ns.new_entries()) == 1
+
+
+def test_names_and_ids_that_a_claimant_makes_up_are_no_events_of_their_own(ns: Namespace) -> None:
+    there = replace(THERE, reported=ReportedRefusals(lambda: 0.0))
+    ns.register(by=P1)
+    ns.new_entries()
+    for number in range(1, 4):
+        with pytest.raises(NotOwner):
+            ns.register(f"made-up-{number}", at=A0, by=there)
+        with pytest.raises(NotOwner):
+            ns.register("b1", number, at=A0, by=there)
+        with pytest.raises(NotOwner):
+            ns.unregister("b1", number, at=A0, by=there)
     assert len(ns.new_entries()) == 1
 
 
@@ -443,7 +457,7 @@ def test_while_it_observes_what_is_refused_is_done_and_reported(
 def test_what_a_process_notes_of_refusals_is_bounded() -> None:
     reported = ReportedRefusals(lambda: 0.0)
     for number in range(20_000):
-        assert reported.is_new(Claim("c", f"broker-{number}", "0", "a"), "host:1")
+        assert reported.is_new("c", f"10.0.0.1:{number}", "host:1")
     assert len(reported._until) < 10_000
-    assert reported.is_new(Claim("c", "broker-0", "0", "a"), "host:1")
-    assert not reported.is_new(Claim("c", "broker-19999", "0", "a"), "host:1")
+    assert reported.is_new("c", "10.0.0.1:0", "host:1")
+    assert not reported.is_new("c", "10.0.0.1:19999", "host:1")
