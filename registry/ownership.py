@@ -91,8 +91,9 @@ class Claimant(msgspec.Struct, frozen=True):
 
 
 def registrant_at(host: str | None) -> str:
-    """Return the registrant that a host is, of an `ip:port` the ip as written; "" and None are of a Unix socket."""
-    return f"host:{host or 'unix'}"
+    """Return the registrant that a host is, an IPv6 one in brackets; "" and None are of a Unix socket."""
+    is_bare = host is not None and ":" in host and not host.startswith("[")
+    return f"host:[{host}]" if is_bare else f"host:{host or 'unix'}"
 
 
 def registrant_of(principal: str) -> str:

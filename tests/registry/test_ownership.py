@@ -22,6 +22,8 @@ from tests.registry.steps import Stepped
 
 A0, ELSEWHERE = address("b1"), "127.9.9.9:10911"
 HERE, THERE = Claimant("host:127.1.1.1", guard=True), Claimant("host:127.2.2.2", guard=True)
+HOME = Claimant(registrant_at(A0.rpartition(":")[0]), guard=True)
+"""The host whose own address A0 is."""
 P1, P2 = Claimant("principal:p1", guard=True), Claimant("principal:p2", guard=True)
 UNNAMED = replace(P2, claims=False)
 """A principal whose limits do not name the broker."""
@@ -31,6 +33,10 @@ MANY = [f"T{number}" for number in range(TOPICS_MAX + 1)]
 def registrant(ns: Namespace, name: str = "b1", number: int = 0) -> str | None:
     stored: str | None = ns.store.hget(ns.keys.member(f"c1:{address(name, number)}"), "registrant")
     return stored
+
+
+def timeout_ms(ns: Namespace) -> int:
+    return int(ns.store.hget(ns.keys.member(f"c1:{A0}"), "timeout"))
 
 
 def dump(ns: Namespace) -> dict[str, bytes]:
@@ -57,7 +63,7 @@ def test_the_registrant_of_a_member_is_stored_with_and_without_the_guard(ns: Nam
 
 def test_registrants_have_a_text() -> None:
     assert registrant_at("10.0.0.1") == "host:10.0.0.1"
-    assert registrant_at("fd00::1") == "host:fd00::1"
+    assert registrant_at("fd00::1") == registrant_at("[fd00::1]") == "host:[fd00::1]"
     assert {registrant_at(""), registrant_at(None)} == {"host:unix"}
     assert registrant_of("p1") == "principal:p1"
 
@@ -154,7 +160,7 @@ def test_a_hosts_member_stays_its_own_while_it_has_a_connection(ns: Namespace) -
 def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, at: str) -> None:
     """Otherwise a peer that renews it waits for the end of a connection, as of a worker that restarts, and then takes
     the broker while it lives."""
-    own = Claimant(registrant_at(at.rpartition(":")[0].strip("[]")), guard=True)
+    own = Claimant(registrant_at(at.rpartition(":")[0]), guard=True)
     ns.register(at=at, by=own)
     ns.register(at=at, version=2, by=THERE)
     with refusal(ns):
@@ -162,6 +168,42 @@ def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, a
     with refusal(ns):
         ns.unregister(at=at, by=THERE)
     ns.unregister(at=at, by=own)
+
+
+@pytest.mark.parametrize("observes", [False, True], ids=["enforced", "observed"])
+def test_a_stranger_brings_the_end_of_a_hosts_member_no_nearer(ns: Namespace, *, observes: bool) -> None:
+    """Otherwise it renews it for a millisecond, and takes its id then."""
+    ns.register(by=HOME, timeout_ms=60_000)
+    ns.register(version=2, timeout_ms=1_000, by=replace(THERE, observes=observes))
+    assert timeout_ms(ns) == (1_000 if observes else 60_000)
+    ns.register(version=3, timeout_ms=70_000, by=THERE)
+    assert timeout_ms(ns) == 70_000
+    ns.register(version=4, timeout_ms=2_000, by=HOME)
+    assert timeout_ms(ns) == 2_000
+
+
+def connections(ns: Namespace) -> set[str]:
+    fields = ns.store.hkeys(ns.keys.member(f"c1:{A0}"))
+    return {field.partition("/")[2] for field in fields if field.startswith("owner:")}
+
+
+def test_strangers_connections_are_none_of_a_hosts_own_address(ns: Namespace) -> None:
+    """With the last one that is noted the member goes, unprobed if it is none of its host."""
+    ns.tick("w1")
+    ns.register(by=HOME, owner="w1/1", host="127.1.1.1")
+    ns.register(version=2, by=THERE, owner="w1/2", host="127.2.2.2")
+    assert connections(ns) == {"1"}
+    ns.register(version=3, by=replace(THERE, observes=True), owner="w1/3", host="127.2.2.2")
+    assert connections(ns) == {"1", "3"}
+
+
+def test_strangers_connections_displace_none_of_the_registrants(ns: Namespace) -> None:
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    for number in range(2, 3 + ns.limits.max_owners_of_member):
+        ns.register(version=number, by=THERE, owner=f"w1/{number}", host="127.2.2.2")
+    assert len(connections(ns)) == ns.limits.max_owners_of_member
+    assert "1" in connections(ns)
 
 
 def test_a_stranger_takes_a_living_broker_into_no_other_cluster(ns: Namespace) -> None:
