@@ -280,11 +280,25 @@ def test_a_topic_of_several_brokers_is_registered_for_all_or_none(ns: Namespace)
     set_topic(ns, replace(THERE, operates=True), "b0", "b1")
 
 
-def test_a_principal_with_one_member_of_a_group_registers_its_topics(ns: Namespace) -> None:
+@pytest.mark.parametrize("beside", [THERE, P2], ids=str)
+def test_a_topic_of_a_principals_master_is_not_for_a_caller_that_has_registered_beside_it(
+    ns: Namespace, beside: Claimant
+) -> None:
     ns.register(by=P1)
-    ns.register("b1", 1, by=P2)
+    for number in (-1, 1):
+        ns.register("b1", number, by=beside)
+    with refusal(ns):
+        set_topic(ns, beside)
+    set_topic(ns, P1)
+
+
+def test_a_principal_with_one_member_of_a_group_without_master_registers_its_topics(ns: Namespace) -> None:
+    ns.register("b1", 1, by=P1)
+    ns.register("b1", 2, by=P2)
     with refusal(ns):
         set_topic(ns, THERE)
+    set_topic(ns, P2)
+    ns.register(by=HERE)
     set_topic(ns, P2)
 
 
