@@ -44,17 +44,18 @@ class Claim(NamedTuple):
 
 
 class ReportedRefusals:
-    """The refusals that a process reported within the last minute, by broker name, id and registrant; of so many that
-    they do not fit, the oldest are reported again. Threads may share it. `clock` gives seconds."""
+    """The refusals that a process reported within the last minute, by the member that they are about and the registrant
+    that claims it: no peer fills the stream with names that it makes up. Of so many that they do not fit, the oldest
+    are reported again. Threads may share it. `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._until: Bounded[tuple[str, str, str], float] = Bounded(REPORTED_BYTES, _cost)
         self._lock = Lock()
 
-    def is_new(self, claim: Claim, registrant: str) -> bool:
-        """Return whether a refusal is to be reported, and note that it is."""
-        now, key = self._clock(), (claim.broker, claim.id, registrant)
+    def is_new(self, cluster: str, address: str, registrant: str) -> bool:
+        """Return whether a refusal about a member is to be reported, and note that it is."""
+        now, key = self._clock(), (cluster, address, registrant)
         with self._lock:
             if now < (self._until.get(key) or 0):
                 return False
@@ -110,8 +111,8 @@ def refused(
     """Return the error of a request that is for another registrant, and report it as an event once a minute.
 
     `holder` is the member that it is about, or only (cluster, address) of one that is not in its way."""
-    if claimant.reported is not None and claimant.reported.is_new(claim, claimant.registrant):
-        cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+    cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+    if claimant.reported is not None and claimant.reported.is_new(cluster, address, claimant.registrant):
         action = "accepted" if claimant.observes else "refused"
         named = claim._asdict() | {"holder": {"addr": address, "cluster": cluster}}
         request = {"origin": origin, "action": action, **named}
