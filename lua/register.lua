@@ -100,6 +100,10 @@ local master_key = id ~= "0" and r.guard == 1 and broker.addrs["0"]
 local is_stranger = master_key and not may_take(r, member_of(ctx, master_key))
 local guest = is_stranger and r.observes ~= 1
 
+-- The member is another's, and this only renews it: with the guard that brings its end no nearer.
+local renews_others = living and r.guard == 1 and r.observes ~= 1 and not may_take(r, member)
+if renews_others then r.timeout = math.max(r.timeout, tonumber(member.fields.timeout)) end
+
 -- The living member in the way of a request that is not its registrant's.
 local function in_the_way()
   if is_stranger and not broker.clusters[r.cluster] then return member_of(ctx, master_key) end
@@ -180,16 +184,29 @@ if not r.claim then
   if full then return { "full", full, what } end
 end
 
+-- The host that is a registrant, nil of a principal, and whether the member's address is its own.
+local function host_of(registrant)
+  local host = string.match(registrant or "", "^host:(.*)$")
+  return host, host and host == string.match(address_of(key), "^(.*):%d+$")
+end
+
 -- Notes a connection over which the member registered. Connections of dead workers go; another one goes where there
--- would be too many, since a refusal would lock out the member itself.
+-- would be too many, since a refusal would lock out the member itself: the registrant's last, since the member goes with
+-- the last one. With the guard another's beside a host's own address is none of the member's.
 local function note_owner(fields, owner, host)
+  local home, is_own = host_of(fields.registrant)
+  if renews_others and is_own then return end
   local others, dead = connections_of(ctx, fields)
   for _, field in ipairs(dead) do fields[field] = nil end
   local kept = {}
   for _, field in ipairs(others) do
     if field ~= owner then kept[#kept + 1] = field end
   end
-  table.sort(kept)
+  table.sort(kept, function(a, b)
+    local a_stays, b_stays = fields[a] == home, fields[b] == home
+    if a_stays ~= b_stays then return b_stays end
+    return a < b
+  end)
   for i = 1, #kept - r.limits.maxOwnersOfMember + 1 do fields[kept[i]] = nil end
   fields[owner] = host
 end
@@ -200,8 +217,8 @@ local function next_registrant(fields)
   local last = fields.registrant
   if not last or last == r.registrant then return r.registrant end
   if is_principal(r.registrant) then return (r.guard ~= 1 or r.claims == 1) and r.registrant or last end
-  local host = string.match(last, "^host:(.*)$")
-  if host == string.match(address_of(key), "^%[?(.-)%]?:%d+$") then return last end
+  local host, is_own = host_of(last)
+  if is_own then return last end
   for _, field in ipairs((connections_of(ctx, fields))) do
     if fields[field] == host then return last end
   end

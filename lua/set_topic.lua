@@ -46,16 +46,21 @@ local function exists()
   return false
 end
 
--- The id and the member of another principal than the caller that has a broker name, unless that has it too.
+-- The id and the member of another principal than the caller that has a broker name, unless that has it too: its master,
+-- where there is one, for any caller may register beside it.
 local function of_other_principal(name)
-  local id, member
+  local id, member, is_callers
   local fields = redis.call("HGETALL", K.broker(name))
   for i = 1, #fields, 2 do
     local its_id = string.match(fields[i], "^addr:(.*)$")
     local registrant = its_id and redis.call("HGET", K.member(fields[i + 1]), "registrant")
-    if registrant == r.registrant then return end
-    if is_principal(registrant) then id, member = its_id, fields[i + 1] end
+    if registrant == r.registrant then
+      is_callers = true
+    elseif is_principal(registrant) and id ~= "0" then
+      id, member = its_id, fields[i + 1]
+    end
   end
+  if id ~= "0" and is_callers then return end
   return id, member
 end
 

@@ -33,9 +33,13 @@ if r.name then
   local broker = broker_of(ctx, r.name)
   record_lapses(ctx, broker)
   local address, holder = address_of(r.member), broker.addrs[r.id or ""]
+  local of_others = false
   for _, id in ipairs(sorted_ids(broker.addrs)) do
     local listed = member_of(ctx, broker.addrs[id])
-    if address_of(listed.key) == address and not may_take(r, listed) then return owned_by(ctx, listed) end
+    if not may_take(r, listed) then
+      if address_of(listed.key) == address then return owned_by(ctx, listed) end
+      of_others = true
+    end
   end
   local found = false
   for _, id in ipairs(sorted_ids(broker.addrs)) do
@@ -46,8 +50,9 @@ if r.name then
     end
   end
   if member.exists and not member.gone then depart(member, r.name) end
-  -- Java counts the group as reduced even when the address was not in it: without master it loses its write bits.
-  if not found and broker.exists then broker.reduced, broker.dirty = true, true end
+  -- Java counts the group as reduced even when the address was not in it: without master it loses its write bits. With
+  -- the guard not by a caller that may not take each of its members.
+  if not found and broker.exists and not of_others then broker.reduced, broker.dirty = true, true end
   if not found and holder then
     emit(ctx, "conflict_seen", "stale_unregister", {
       "cluster", cluster_of(r.member), "broker", r.name, "id", r.id, "addr", address, "epoch", broker.epoch,

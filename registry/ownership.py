@@ -44,9 +44,9 @@ class Claim(NamedTuple):
 
 
 class ReportedRefusals:
-    """The refusals that a process reported within the last minute, by the member that they are about, which a caller
-    cannot make up, and registrant; of so many that they do not fit, the oldest are reported again. Threads may share
-    it. `clock` gives seconds."""
+    """The refusals that a process reported within the last minute, by the member that they are about and the registrant
+    that claims it: no peer fills the stream with names that it makes up. Of so many that they do not fit, the oldest
+    are reported again. Threads may share it. `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -54,7 +54,7 @@ class ReportedRefusals:
         self._lock = Lock()
 
     def is_new(self, cluster: str, address: str, registrant: str) -> bool:
-        """Return whether a refusal is to be reported, and note that it is."""
+        """Return whether a refusal about a member is to be reported, and note that it is."""
         now, key = self._clock(), (cluster, address, registrant)
         with self._lock:
             if now < (self._until.get(key) or 0):
@@ -92,8 +92,9 @@ class Claimant(msgspec.Struct, frozen=True):
 
 
 def registrant_at(host: str | None) -> str:
-    """Return the registrant that a host is, of an `ip:port` the ip as written; "" and None are of a Unix socket."""
-    return f"host:{host or 'unix'}"
+    """Return the registrant that a host is, an IPv6 one in brackets; "" and None are of a Unix socket."""
+    is_bare = host is not None and ":" in host and not host.startswith("[")
+    return f"host:[{host}]" if is_bare else f"host:{host or 'unix'}"
 
 
 def registrant_of(principal: str) -> str:

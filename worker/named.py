@@ -59,8 +59,9 @@ def _of_kv(command: Command) -> Named:
     return Named(kv=_field(command, "namespace"))
 
 
-def _of_cluster(command: Command) -> Named:
-    return Named(clusters=_field(command, "cluster"))
+def _listed(command: Command) -> Named:
+    """A list of the topics of a cluster has what is beyond any limit of topics."""
+    return Named(clusters=_field(command, "cluster"), topics=None)
 
 
 def _nothing(_: Command) -> Named:
@@ -76,7 +77,7 @@ _BY_CODE: Final[Mapping[int, Callable[[Command], Named]]] = {
     Code.REGISTER_TOPIC_IN_NAMESRV: _registered_topic,
     **dict.fromkeys((Code.PUT_KV_CONFIG, Code.GET_KV_CONFIG, Code.DELETE_KV_CONFIG), _of_kv),
     Code.GET_KVLIST_BY_NAMESPACE: _of_kv,
-    Code.GET_TOPICS_BY_CLUSTER: _of_cluster,
+    Code.GET_TOPICS_BY_CLUSTER: _listed,
     **dict.fromkeys((Code.UPDATE_NAMESRV_CONFIG, Code.GET_NAMESRV_CONFIG), _nothing),
 }
 """All other codes are lists."""

@@ -34,9 +34,10 @@ def admits(policy: Policy, command: Command, peer: Peer, needs: AccessClass, *pr
 
 
 def admits_anywhere(policy: Policy, command: Command, needs: AccessClass, signature: Proof) -> bool:
-    """Return whether the rules admit a request by its signature, whatever its connection has proven."""
+    """Return whether the rules admit a request by its signature, whatever its connection has proven: only where its
+    principal has the role, also under a rule that asks for none, for a certificate may be what counts or bars there."""
     classes = within(signature.principal, named_by(command), needs)
-    return policy.admits(needs, Caller("remoting", signed=classes))
+    return bool(needs & classes) and policy.admits(needs, Caller("remoting", signed=classes))
 
 
 def is_barred(command: Command, peer: Peer, needs: AccessClass, signature: Proof | None) -> bool:

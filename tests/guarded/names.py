@@ -28,7 +28,7 @@ def names_on_wire(request: WireRequest) -> dict[str, Names]:
     if request.code in (100, 101, 102, 219):
         return {"kv": of("namespace")}
     if request.code == 224:
-        return {"clusters": of("cluster")}
+        return {"clusters": of("cluster"), "topics": ALL}
     return dict.fromkeys(("clusters", "brokers", "topics", "kv"), ALL)
 
 

@@ -49,7 +49,7 @@ class Start:
         self._file = PrincipalsFile(folder)
 
     def __call__(
-        self, principals: Mapping[str, Principal], **options: str
+        self, principals: Mapping[str, Principal], **options: str | bool
     ) -> AbstractAsyncContextManager[WorkerSide]:
         self._file.write(principals)
         rules = {f"access_{of_class}": "open" for of_class in ("read", "broker", "admin", "config")}
@@ -185,3 +185,27 @@ async def test_a_bad_certificate_is_made_good_by_a_signature_with_the_role_alone
         assert await codes(worker, line, REGISTRATION) == [REFUSED]
         assert await codes(worker, line, signed(REGISTRATION)) == [REFUSED]
         assert await codes(worker, line, signed(REGISTRATION, key="B")) == [DONE]
+
+
+@asynchronous
+async def test_a_signature_without_a_role_lends_no_certificate_to_other_callers(start: Start) -> None:
+    """The rule admits all, and the member is the certificate's principal's."""
+    team = Principal(("broker",), certificates=("dns:team",))
+    keys = {"client": principal("reader"), "team": team}
+    async with start(keys, access_broker="open signed", ownership_guard=True) as worker:
+        owner, other = worker.connect(over_tls("team")), worker.connect(FAR)
+        assert await codes(worker, owner, REGISTRATION) == [DONE]
+        assert await codes(worker, owner, signed(HEARTBEAT), 4) == [DONE] * 4
+        assert await codes(worker, other, signed(HEARTBEAT), 3) == [REFUSED] * 3
+
+
+@asynchronous
+async def test_a_bad_certificate_is_made_good_by_no_signature_without_a_role(start: Start) -> None:
+    """By bytes, of which several come at once: each frame over TLS that comes alone is decoded."""
+    two = {name: Principal(("broker",), certificates=(f"dns:{name}*",)) for name in ("a", "ab")}
+    async with start({**two, "client": principal("reader")}, access_broker="open signed") as worker:
+        anyone, barred = worker.connect(FAR), worker.connect(over_tls("abc"))
+        assert await codes(worker, anyone, REGISTRATION) == [DONE]
+        assert await codes(worker, anyone, signed(HEARTBEAT), 4) == [DONE] * 4
+        replies = (await worker.ask(barred, signed(HEARTBEAT), 3)).replies
+        assert [reply.code for reply in replies if reply] == [REFUSED] * 3

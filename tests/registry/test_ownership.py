@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from registry.errors import LimitReached, NotOwner
 from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import ScriptItem, ask, joined
+from registry.queue_data.rewrite import add_write_perm
 from registry.queue_data.slices import TOPICS_MAX
 from registry.registration.heartbeat import renew_lease
 from registry.registration.register import register
@@ -22,6 +23,8 @@ from tests.registry.steps import Stepped
 
 A0, ELSEWHERE = address("b1"), "127.9.9.9:10911"
 HERE, THERE = Claimant("host:127.1.1.1", guard=True), Claimant("host:127.2.2.2", guard=True)
+HOME = Claimant(registrant_at(A0.rpartition(":")[0]), guard=True)
+"""The host whose own address A0 is."""
 P1, P2 = Claimant("principal:p1", guard=True), Claimant("principal:p2", guard=True)
 UNNAMED = replace(P2, claims=False)
 """A principal whose limits do not name the broker."""
@@ -31,6 +34,10 @@ MANY = [f"T{number}" for number in range(TOPICS_MAX + 1)]
 def registrant(ns: Namespace, name: str = "b1", number: int = 0) -> str | None:
     stored: str | None = ns.store.hget(ns.keys.member(f"c1:{address(name, number)}"), "registrant")
     return stored
+
+
+def timeout_ms(ns: Namespace) -> int:
+    return int(ns.store.hget(ns.keys.member(f"c1:{A0}"), "timeout"))
 
 
 def dump(ns: Namespace) -> dict[str, bytes]:
@@ -57,7 +64,7 @@ def test_the_registrant_of_a_member_is_stored_with_and_without_the_guard(ns: Nam
 
 def test_registrants_have_a_text() -> None:
     assert registrant_at("10.0.0.1") == "host:10.0.0.1"
-    assert registrant_at("fd00::1") == "host:fd00::1"
+    assert registrant_at("fd00::1") == registrant_at("[fd00::1]") == "host:[fd00::1]"
     assert {registrant_at(""), registrant_at(None)} == {"host:unix"}
     assert registrant_of("p1") == "principal:p1"
 
@@ -154,7 +161,7 @@ def test_a_hosts_member_stays_its_own_while_it_has_a_connection(ns: Namespace) -
 def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, at: str) -> None:
     """Otherwise a peer that renews it waits for the end of a connection, as of a worker that restarts, and then takes
     the broker while it lives."""
-    own = Claimant(registrant_at(at.rpartition(":")[0].strip("[]")), guard=True)
+    own = Claimant(registrant_at(at.rpartition(":")[0]), guard=True)
     ns.register(at=at, by=own)
     ns.register(at=at, version=2, by=THERE)
     with refusal(ns):
@@ -162,6 +169,42 @@ def test_a_hosts_own_address_stays_its_own_without_a_connection(ns: Namespace, a
     with refusal(ns):
         ns.unregister(at=at, by=THERE)
     ns.unregister(at=at, by=own)
+
+
+@pytest.mark.parametrize("observes", [False, True], ids=["enforced", "observed"])
+def test_a_stranger_brings_the_end_of_a_hosts_member_no_nearer(ns: Namespace, *, observes: bool) -> None:
+    """Otherwise it renews it for a millisecond, and takes its id then."""
+    ns.register(by=HOME, timeout_ms=60_000)
+    ns.register(version=2, timeout_ms=1_000, by=replace(THERE, observes=observes))
+    assert timeout_ms(ns) == (1_000 if observes else 60_000)
+    ns.register(version=3, timeout_ms=70_000, by=THERE)
+    assert timeout_ms(ns) == 70_000
+    ns.register(version=4, timeout_ms=2_000, by=HOME)
+    assert timeout_ms(ns) == 2_000
+
+
+def connections(ns: Namespace) -> set[str]:
+    fields = ns.store.hkeys(ns.keys.member(f"c1:{A0}"))
+    return {field.partition("/")[2] for field in fields if field.startswith("owner:")}
+
+
+def test_strangers_connections_are_none_of_a_hosts_own_address(ns: Namespace) -> None:
+    """With the last one that is noted the member goes, unprobed if it is none of its host."""
+    ns.tick("w1")
+    ns.register(by=HOME, owner="w1/1", host="127.1.1.1")
+    ns.register(version=2, by=THERE, owner="w1/2", host="127.2.2.2")
+    assert connections(ns) == {"1"}
+    ns.register(version=3, by=replace(THERE, observes=True), owner="w1/3", host="127.2.2.2")
+    assert connections(ns) == {"1", "3"}
+
+
+def test_strangers_connections_displace_none_of_the_registrants(ns: Namespace) -> None:
+    ns.tick("w1")
+    ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
+    for number in range(2, 3 + ns.limits.max_owners_of_member):
+        ns.register(version=number, by=THERE, owner=f"w1/{number}", host="127.2.2.2")
+    assert len(connections(ns)) == ns.limits.max_owners_of_member
+    assert "1" in connections(ns)
 
 
 def test_a_stranger_takes_a_living_broker_into_no_other_cluster(ns: Namespace) -> None:
@@ -238,11 +281,25 @@ def test_a_topic_of_several_brokers_is_registered_for_all_or_none(ns: Namespace)
     set_topic(ns, replace(THERE, operates=True), "b0", "b1")
 
 
-def test_a_principal_with_one_member_of_a_group_registers_its_topics(ns: Namespace) -> None:
+@pytest.mark.parametrize("beside", [THERE, P2], ids=str)
+def test_a_topic_of_a_principals_master_is_not_for_a_caller_that_has_registered_beside_it(
+    ns: Namespace, beside: Claimant
+) -> None:
     ns.register(by=P1)
-    ns.register("b1", 1, by=P2)
+    for number in (-1, 1):
+        ns.register("b1", number, by=beside)
+    with refusal(ns):
+        set_topic(ns, beside)
+    set_topic(ns, P1)
+
+
+def test_a_principal_with_one_member_of_a_group_without_master_registers_its_topics(ns: Namespace) -> None:
+    ns.register("b1", 1, by=P1)
+    ns.register("b1", 2, by=P2)
     with refusal(ns):
         set_topic(ns, THERE)
+    set_topic(ns, P2)
+    ns.register(by=HERE)
     set_topic(ns, P2)
 
 
@@ -276,6 +333,20 @@ def test_an_unregistration_is_for_the_registrant(ns: Namespace) -> None:
     assert error.value.holder is not None
     ns.unregister(by=HERE)
     assert ns.addrs() == {}
+
+
+@pytest.mark.parametrize(("by", "perm"), [(THERE, "6"), (P1, "4")], ids=["a stranger", "its principal"])
+def test_a_group_without_master_loses_its_write_bits_to_no_stranger(
+    ns: Namespace, by: Claimant, perm: str
+) -> None:
+    """By an address that it does not have; an operator has given them back."""
+    for number in (0, 1):
+        ns.register("b1", number, acting=True, by=P1)
+    ns.unregister("b1", 0, by=P1)
+    assert set(ns.topics().values()) == {"8,8,4,0"}
+    ns.run(add_write_perm(ns.keys, "b1", origin()))
+    ns.unregister(at="127.9.9.9:1", by=by)
+    assert set(ns.topics().values()) == {f"8,8,{perm},0"}
 
 
 def test_what_an_older_release_registered_is_for_all(ns: Namespace) -> None:
@@ -457,7 +528,7 @@ def test_while_it_observes_what_is_refused_is_done_and_reported(
 def test_what_a_process_notes_of_refusals_is_bounded() -> None:
     reported = ReportedRefusals(lambda: 0.0)
     for number in range(20_000):
-        assert reported.is_new("c", f"10.0.0.1:{number}", "host:1")
+        assert reported.is_new("c", f"a-{number}", "host:1")
     assert len(reported._until) < 10_000
-    assert reported.is_new("c", "10.0.0.1:0", "host:1")
-    assert not reported.is_new("c", "10.0.0.1:19999", "host:1")
+    assert reported.is_new("c", "a-0", "host:1")
+    assert not reported.is_new("c", "a-19999", "host:1")

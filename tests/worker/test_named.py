@@ -35,3 +35,10 @@ def test_a_topic_of_more_brokers_than_are_compared_is_beyond_limits(
     assert Limits(brokers=Patterns.of(["b-*"])).allow(named_by(command)) is allowed
     assert Limits(brokers=Patterns.of(["*"])).allow(named_by(command))
     assert not Limits(brokers=Patterns.of(["c-*"])).allow(named_by(command))
+
+
+def test_the_list_of_a_clusters_topics_is_beyond_limits_of_topics() -> None:
+    asked = Command(RequestCode.GET_TOPICS_BY_CLUSTER, 1, 0, 0, ext={"cluster": "c1"})
+    assert not Limits(topics=Patterns.of(["o-*"])).allow(named_by(asked))
+    assert Limits(clusters=Patterns.of(["c1"])).allow(named_by(asked))
+    assert not Limits(clusters=Patterns.of(["c2"])).allow(named_by(asked))

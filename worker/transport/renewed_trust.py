@@ -43,14 +43,9 @@ class RenewedTrust:
 
     def begin(self) -> None:
         """Have all connections closed that have shown a certificate, or may be about to."""
-        before = {
-            due.connection for due in self._due
-        }  # by the last change: another one soon after puts none off
-        verified = [
-            connection
-            for connection in self._connections()
-            if connection not in before and _relied_on_trust(connection)
-        ]
+        begun = {due.connection for due in self._due}  # another change soon after puts none of them off
+        relied = filter(_relied_on_trust, self._connections())
+        verified = [connection for connection in relied if connection not in begun]
         now = self._clock()
         self._due += [
             _Due(connection, now + SPREAD_S * number / len(verified), now + CLOSED_WITHIN_S - MARGIN_S)

@@ -137,7 +137,7 @@ class RequestReader:
             self._replies.tls = opening.tls
             begun = (
                 opening.begun_bytes
-            )  # of 64 KiB at most, as a frame; nearly all headers are too short to count
+            )  # 64 KiB at most, as of a frame; nearly all headers are too short to count
             self.intake.incomplete(LONG if begun else 0, begun)
         if opening.header is not None:
             self._connection.owner.introduced(self._connection, opening.header.source)
