@@ -140,7 +140,14 @@ def test_an_answer_that_does_not_name_the_option_is_no_fault_of_the_command() ->
     [(0, "1970-01-01 00:00:00Z"), (10**18, str(10**18)), (-(10**18), str(-(10**18)))],
 )
 def test_a_time_that_no_calendar_has_is_shown_as_its_number(millis: int, shown: str) -> None:
-    caller = {"actor": "a", "principal": None, "proof": None, "roles": [], "limits": None, "classes": []}
+    caller: dict[str, object] = {
+        "actor": "a",
+        "principal": None,
+        "proof": None,
+        "roles": [],
+        "limits": None,
+        "classes": [],
+    }
     answer = msgspec.json.encode(caller | {"expiresMillis": millis})
     with answering(lambda: whole(answer), 0) as url:
         ended = CliRunner().invoke(app, ["whoami", "--http", url])
