@@ -107,6 +107,7 @@ class Guard:
         self.shown: Final = ConnectionProofs(self._policy, counters, clock)  # what certificates prove
         self._first_ends = FirstEnds()
         counters.first_ends = self.first_ends
+        counters.last_reload = lambda: self._live.last_reload_successful
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
