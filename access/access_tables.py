@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from access.roles import Role
-from registry.access_tokens import PRINCIPAL_NAME
+from registry.access_tokens import PRINCIPAL_FORM, PRINCIPAL_NAME
 
 __all__ = [
     "InvalidTable",
@@ -34,6 +34,12 @@ CURES: Final = {
     "Expected `array`, got": 'a list, as ["b-*"]',
 }
 """What is expected, by how msgspec begins to say what is wrong."""
+
+MISSING: Final = "missing required"
+MEMBER: Final = re.compile(rf"Object (?P<is>{MISSING}|contains unknown) field `(?P<name>.*)`", re.DOTALL)
+PLACED: Final = re.compile(r"(?P<reason>.*) - at `\$\.(?P<place>[^`]*)`", re.DOTALL)
+INDEX: Final = re.compile(r"\[\d+\]$")
+"""How msgspec says what is wrong, and where."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 Text = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -94,6 +100,16 @@ class PrincipalTable(_Table):
     tokens: Annotated[list[TokenTable], Meta(max_length=100)] = []
 
 
+TABLES: Final[dict[str, type[_Table]]] = {
+    "": PrincipalTable,
+    "limits": LimitsTable,
+    "keys": KeyTable,
+    "secrets": SecretTable,
+    "tokens": TokenTable,
+}
+"""By the member that has them."""
+
+
 def read_tables(content: bytes) -> dict[str, PrincipalTable]:
     """Return the table of each principal, by name. Raises InvalidTable."""
     whole = _toml(content)
@@ -125,16 +141,29 @@ def _toml(content: bytes) -> dict[str, Any]:
 
 def _principal(name: str, table: Any) -> PrincipalTable:
     if not PRINCIPAL_NAME.fullmatch(name):
-        raise InvalidTable(f"principal {_shown(name)}", "a name has 1 to 64 of A-Z a-z 0-9 . _ -")
+        raise InvalidTable(f"principal {_shown(name)}", f"a name {PRINCIPAL_FORM}")
+    if not isinstance(table, dict):
+        raise InvalidTable(f"principal {name}", f"is no table; there is [principals.{name}]")
     try:
         return msgspec.convert(table, PrincipalTable)
     except msgspec.ValidationError as error:
-        reason, _, field = str(error).partition(" - at ")
-        raise InvalidTable(
-            f"principal {name}", f"{field.strip('`$.') or 'table'}: {_cured(reason)}"
-        ) from None
+        raise InvalidTable(f"principal {name}", _reason(error)) from None
     except RecursionError:
         raise InvalidTable(f"principal {name}", "is nested too deep") from None
+
+
+def _reason(error: msgspec.ValidationError) -> str:
+    """Return which member of a principal is wrong, and why."""
+    found = PLACED.fullmatch(str(error))
+    reason, of_table = (str(error), "") if found is None else (found["reason"], found["place"])
+    if member := MEMBER.fullmatch(reason):
+        field = f"{of_table}.{member['name']}" if of_table else member["name"]
+        if member["is"] == MISSING:
+            return f"{field}: is required"
+        owner = INDEX.sub("", of_table).rpartition(".")[2]
+        table = TABLES.get(owner, PrincipalTable)  # none has it where the text of a name looks like a place
+        return f"{field}: is unknown; there are {', '.join(table.__struct_encode_fields__)}"
+    return f"{of_table}: {_cured(reason)}"
 
 
 def _cured(reason: str) -> str:

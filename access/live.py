@@ -66,7 +66,14 @@ class LivePrincipals:
         """What the file says."""
         self.change = Change()
         """How that differs from what it said before."""
+        self.refused: str | None = None
+        """Why the file, as it is now, is not in force; None while it is."""
         self._combine()
+
+    @property
+    def last_reload_successful(self) -> bool | None:
+        """Return whether what is in force is what the file has now; None without a file."""
+        return None if self._file is None else self.refused is None
 
     @property
     def knows_revoked(self) -> bool:
@@ -87,11 +94,14 @@ class LivePrincipals:
         if read is None:
             return False
         if isinstance(read, InvalidAccessFile):
+            self.refused = str(read)
             self._count("denied")
             log.error(
-                "the access file is not taken, and what it had before stays in force: %s; correct it", read
+                "the access file is not taken, and what it had before stays in force: %s; correct it",
+                self.refused,
             )
             return False
+        self.refused = None
         self._count("allowed")
         for warning in read.warnings:
             log.warning("the access file: %s; take a longer one", warning)

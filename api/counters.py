@@ -7,7 +7,13 @@ from typing import Final
 
 from flask import Flask, Response, g, request
 
-from metrics.catalogue import ACCESS_EXPIRY, HTTP_REQUEST_DURATION, HTTP_REQUESTS, SECURITY_EVENTS
+from metrics.catalogue import (
+    ACCESS_EXPIRY,
+    ACCESS_RELOAD,
+    HTTP_REQUEST_DURATION,
+    HTTP_REQUESTS,
+    SECURITY_EVENTS,
+)
 from metrics.counts import Counts, Histograms, Observed
 from metrics.metric import OTHER, Scope
 from metrics.publisher import Publisher
@@ -37,6 +43,8 @@ class HttpCounters:
         self._security = Counts(SECURITY_EVENTS)
         self.first_ends: Callable[[], Iterable[tuple[str, float]]] = tuple
         """Returns when the first key and token end, by kind."""
+        self.last_reload: Callable[[], bool | None] = lambda: None
+        """Returns whether the access file, as it is now, is in force; None without one."""
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request of a route, `other` for none, and how long it took."""
@@ -90,6 +98,8 @@ class HttpCounters:
             yield from self._security.read()
         for kind, end in self.first_ends():
             yield Sample(ACCESS_EXPIRY, (kind,), end)
+        if (successful := self.last_reload()) is not None:
+            yield Sample(ACCESS_RELOAD, (), int(successful))
 
 
 COUNTERS: Final = HttpCounters()

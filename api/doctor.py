@@ -8,6 +8,7 @@ import msgspec
 from apiflask import APIBlueprint
 from flask import current_app
 
+from api.guard import guard
 from api.name_server import NameServer, name_server
 from api.shapes import Answer
 from registry.doctor.catalogue import Severity
@@ -49,7 +50,7 @@ class LastExamination:
         with self._lock:
             last = self._last
             if last is None or monotonic() >= last.until_s:
-                examined = server.run(examine(server.keys, server.limits))
+                examined = server.run(examine(server.keys, server.limits, guard().access_file_refused()))
                 now_s, kept = monotonic(), kept_s(examined.size)
                 last = self._last = _Made(examined, now_s + kept, now_s + 2 * kept)
             return last.examined
@@ -88,7 +89,8 @@ class Findings(Answer):
 def doctor() -> Findings:
     """What an operator should know
 
-    As the store shows it now; of over a hundred brokers as it was `nowMillis`, 4 ms ago at most for each of them.
+    As the store, and the access file of the process that answers, show it now; of over a hundred brokers as it was
+    `nowMillis`, 4 ms ago at most for each of them.
     `mqns doctor --http` has these findings, and those that only clients see: ports, addresses, name servers that
     differ."""
     last: LastExamination = current_app.extensions.setdefault(EXTENSION, LastExamination())

@@ -63,6 +63,10 @@ class Guard:
         """Return all principals, those of the access file and of tokens in the store."""
         return self._tokens.principals()
 
+    def access_file_refused(self) -> str | None:
+        """Return why the access file, as it is now, is not in force; None while it is."""
+        return self._tokens.refused()
+
     def changed(self) -> None:
         """Judge the next request by what this one has stored of tokens and revocations."""
         self._tokens.read_again()
@@ -77,6 +81,7 @@ def install(
     tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
     app.extensions[EXTENSION] = Guard(options, tokens, AccessRecords(records, partial(write, records)))
     COUNTERS.first_ends = tokens.first_ends
+    COUNTERS.last_reload = tokens.last_reload_successful
     app.before_request(app.extensions[EXTENSION].check)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from access.credentials import AclKey, CertificatePattern, TokenHash
 from access.principal import Principal
@@ -23,7 +24,19 @@ Minutes = Mapping[str, int]
 Validity = Annotated[int, Field(ge=1, le=VALID_MOST_MS)]
 CredentialId = Annotated[str, Field(min_length=1, max_length=512)]
 RoleName = Literal["reader", "broker", "operator", "admin", "scraper"]
-PrincipalName = Annotated[str, Field(pattern=f"^{access_tokens.PRINCIPAL_NAME.pattern}$")]
+
+
+def _principal_name(text: str) -> str:
+    if not access_tokens.PRINCIPAL_NAME.fullmatch(text):
+        raise PydanticCustomError("principal_name", access_tokens.PRINCIPAL_FORM)
+    return text
+
+
+PrincipalName = Annotated[
+    str,
+    AfterValidator(_principal_name),
+    Field(json_schema_extra={"pattern": f"^{access_tokens.PRINCIPAL_NAME.pattern}$"}),
+]
 
 
 class LimitsAnswer(Answer):
@@ -183,10 +196,11 @@ class TokenBody(Body):
 
 
 class RotationBody(Body):
-    """For how long the old token is good beside the new one, and how long that is good."""
+    """For how long the old token is good beside the new one, and how long that is good: as long as the old one was
+    created for, if not said."""
 
     keep_millis: Int64 = KEEP_MS
-    valid_millis: Validity = VALID_MS
+    valid_millis: Validity | None = None
 
 
 class RevocationBody(Body):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
+from access.awaited_file import await_access_file
 from api.access_records import write_pending
 from api.counters import COUNTERS, publisher
 from api.transport.connection import Connection
@@ -30,7 +31,7 @@ from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["ExporterWorker", "HttpWorker"]
 
-log = logging.getLogger(__name__)
+log = RateLimitedLog(logging.getLogger(__name__))
 
 READ_BYTES: Final = 1 << 16
 ACCEPTED_AT_ONCE: Final = 64
@@ -45,11 +46,11 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         """Called by gunicorn in the new process."""
         options = load(os.environ)
         log_lines.through(self.log.error_log.handlers, options)
+        await_access_file(options.access_file, self.notify)
         self._limits = limits_of(options)
         self._connections = connections_within_files(self._limits.connections)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
         self._memory = HeldMemory(self._limits.held_bytes)
-        self._log = RateLimitedLog(log)
         self._publisher = self.make_publisher(options)
         super().init_process()
 
@@ -77,7 +78,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self._log.warning("a connection cannot be accepted: %s; raise the limit of open files", error)
+                log.warning("a connection cannot be accepted: %s; raise the limit of open files", error)
                 if not self._make_room_for_one():
                     time.sleep(OUT_OF_FILES_S)
                 return
@@ -121,7 +122,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns += 1
         if self.nr_conns > self._connections:
             COUNTERS.limited("httpMaxConnections")
-            self._log.warning(
+            log.warning(
                 "over %d connections, so some are closed; raise httpMaxConnections or ulimit -n, or see whose: %s",
                 self._connections,
                 connection.client,
@@ -188,7 +189,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
 
     def _refuse(self, connection: Connection, refusal: Refusal) -> None:
         COUNTERS.refused(refusal.status, refusal.limit)
-        self._log.warning(  # a text for each status, so that none hides another
+        log.warning(  # a text for each status, so that none hides another
             f"%s was refused a request ({refusal.status}): %s; nothing to do if it is hostile",
             connection.client,
             refusal,
@@ -211,7 +212,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
             self._refuse(connection, overdue(self._limits, connection.phase))
             return
         if connection.phase is Phase.ANSWER:
-            self._log.warning(
+            log.warning(
                 "%s left %d bytes of an answer unread for %g s; raise httpAnswerTimeoutMillis if it is only slow",
                 connection.client,
                 connection.sock.held,
@@ -231,7 +232,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
                 text = f"requests under way hold over {self._memory.most} bytes (httpHeldBytes)"
                 self._refuse(connection, Refusal(503, text, "httpHeldBytes"))
             else:
-                self._log.warning(
+                log.warning(
                     "an answer of %d bytes that %s did not read was dropped; raise httpHeldBytes if it was not hostile",
                     connection.held,
                     connection.client,

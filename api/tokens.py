@@ -62,6 +62,18 @@ class Tokens:
         """Yield when the first key and token end, as far as this process knows: `access.first_ends`."""
         return self._first_ends.read(self._live.principals, time())
 
+    def last_reload_successful(self) -> bool | None:
+        """Return whether the access file, as it is now, is in force; None without one."""
+        with self._lock:
+            self._poll()
+            return self._live.last_reload_successful
+
+    def refused(self) -> str | None:
+        """Return why the access file, as it is now, is not in force; None while it is."""
+        with self._lock:
+            self._poll()
+            return self._live.refused
+
     def read_again(self) -> None:
         """Have the store read for the next request, since this process has changed what it has."""
         with self._lock:
@@ -70,12 +82,16 @@ class Tokens:
     def _principals(self) -> tuple[Principals, bool]:
         """Return the principals, and whether they are those of now as far as the store knows."""
         with self._lock:
-            now = monotonic()
-            if now - self._polled_at >= POLL_S:
-                self._polled_at = now
-                self._live.poll(time())
-            is_fresh = self._read is None or self._is_fresh(self._read, now)
+            self._poll()
+            is_fresh = self._read is None or self._is_fresh(self._read, monotonic())
             return self._live.principals, is_fresh
+
+    def _poll(self) -> None:
+        """Look at the access file, once in POLL_S."""
+        now = monotonic()
+        if now - self._polled_at >= POLL_S:
+            self._polled_at = now
+            self._live.poll(time())
 
     def _is_fresh(self, read: Read, now: float) -> bool:
         if now - self._read_at < FRESH_S:

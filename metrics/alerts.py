@@ -293,6 +293,15 @@ _BROKERS: Final = (
         why="A request with a wrong credential counts twice: for what it shows and for what it asks.",
     ),
     Alert(
+        "AccessFileRefused",
+        TICKET,
+        "1m",
+        "min by (ns) (N_access_file_last_reload_successful) == 0",
+        "The access file, or a secret that it names, was changed and is not taken: what it had before stays in force.",
+        "The log line or the doctor's finding, which names the principal and the member. No process starts with it.",
+        "The access file is not taken",
+    ),
+    Alert(
         "BudgetSpent",
         TICKET,
         "1h",

@@ -237,6 +237,15 @@ ACCESS_EXPIRY: Final = Metric(
     "none does any more.",
     merge=Merge.LEAST,
 )
+ACCESS_RELOAD: Final = Metric(
+    "access_file_last_reload_successful",
+    "gauge",
+    (),
+    OF_REQUESTS,
+    "1 while what is in force of the access file, and of the secrets that it names, is what these have: 0 once one "
+    "process has not taken a change, and goes on with what they had before. Absent without an access file.",
+    merge=Merge.LEAST,
+)
 REDIS_UP: Final = Metric(
     "redis_up",
     "gauge",
@@ -623,7 +632,7 @@ CATALOGUE: Final = (
     *(ROUTE_CACHE_EVENTS, ROUTE_CACHE_BYTES, ROUTE_CACHE_ENTRIES, ROUTE_CACHE_DROPS, STALE_SERVE),
     *(FOLLOWER_CONNECTED, PROBES),
     *(REGISTRATIONS, REGISTRATION_DURATION, REGISTRATION_BODY, HEARTBEATS, LIMIT_REFUSALS),
-    *(SECURITY_EVENTS, ACCESS_EXPIRY),
+    *(SECURITY_EVENTS, ACCESS_EXPIRY, ACCESS_RELOAD),
     *(ROUTE_FRESHNESS, ROUTE_CHANGES, UNREGISTRATIONS, IDENTITY_CONFLICTS, STALE_UNREGISTERS),
     *(EXPIRY_RECORD_DELAY, DETECTION_LATENCY, LEASE_HIDE_DELAY),
     *(REDIS_UP, REDIS_COMMAND_DURATION, REDIS_ERRORS, REDIS_RECONNECTS, REDIS_CLOCK_OFFSET),

@@ -6,12 +6,14 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from rq import Worker
 from rq.cron import CronScheduler
 
+from access import start_check
 from metrics import files as metric_files
 from mqnamesrv import children
 from mqnamesrv.child import Child
@@ -69,7 +71,7 @@ def serve(options: Options, given: Mapping[str, str], config_file: Path | None) 
         shared.announce(given)
         if shared.import_kv():
             log.info("KV taken over from %s", options.kv_config_path)
-        with Supervisor(signals) as supervisor:
+        with Supervisor(signals, partial(start_check.refusal, options)) as supervisor:
             if embedded:
                 supervisor.watch(embedded.child)
             try:

@@ -117,10 +117,12 @@ class Watched:
 
 
 class Supervisor:
-    """A context that ends its children when it is left."""
+    """A context that ends its children when it is left. `refusal` says why a child that begins now would not serve, so
+    that a reload leaves those that run; None if it would."""
 
-    def __init__(self, signals: Signals) -> None:
+    def __init__(self, signals: Signals, refusal: Callable[[], str | None] = lambda: None) -> None:
         self._signals = signals
+        self._refusal = refusal
         self._reload_asked = False
         self._reload_from = inf  # when children have handlers (monotonic)
         self._watched: list[Watched] = []
@@ -182,6 +184,9 @@ class Supervisor:
             watched.check(now)
 
     def _reload(self) -> None:
+        if (refused := self._refusal()) is not None:
+            log.error("SIGHUP: no worker is reloaded, since new ones would not serve: %s", refused)
+            return
         log.info("SIGHUP: reloading the workers")
         for watched in self._watched:
             if watched.child in self._ours:

@@ -20,7 +20,15 @@ from registry.plans import Batch, Origin, Plan, as_json, call
 from registry.secret import Secret
 
 __all__ = [
-    *("PRINCIPAL_NAME", "REVOKED_MOST", "TOKENS_MOST", "UNKNOWN", "VALID_MOST_MS", "VALID_MS"),
+    *(
+        "PRINCIPAL_FORM",
+        "PRINCIPAL_NAME",
+        "REVOKED_MOST",
+        "TOKENS_MOST",
+        "UNKNOWN",
+        "VALID_MOST_MS",
+        "VALID_MS",
+    ),
     *(
         "Grant",
         "Token",
@@ -36,6 +44,8 @@ __all__ = [
 ]
 
 PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+PRINCIPAL_FORM: Final = "has 1 to 64 of A-Z a-z 0-9 . _ -"
+"""The same in words."""
 TOKENS_MOST: Final = MOST["tokens"]
 REVOKED_MOST: Final = MOST["revoked"]
 VALID_MS: Final = 90 * DAY_MS
@@ -53,37 +63,42 @@ ANY: Final = "*"
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A stored token; `roles` are its own, None those of its principal. msgspec encodes none, because of the hash."""
+    """A stored token; `roles` are its own, None those of its principal. `valid_ms` is for how long it was created: it
+    ends sooner once another one replaces it. msgspec encodes none, because of the hash."""
 
     id: str
     digest: Secret
     principal: str
     created_ms: int
     expires_ms: int
+    valid_ms: int
     by: str = ""
     roles: tuple[str, ...] | None = None
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A token to be stored, by its id and its SHA-256 in hexadecimal."""
+    """A token to be stored, by its id and its SHA-256 in hexadecimal. `valid_ms` None: as long as that which it
+    replaces, without one VALID_MS."""
 
     id: str
     digest: Secret
     principal: str
     roles: tuple[str, ...] | None = None
-    valid_ms: int = VALID_MS
+    valid_ms: int | None = None
 
 
 Millis = Annotated[int, Meta(ge=0, le=LAST_MS)]
 
 
 class _Record(msgspec.Struct, omit_defaults=True):
-    """A token as it is stored; what is out of these bounds, no server has written."""
+    """A token as it is stored; what is out of these bounds, no server has written. `valid_ms` where that is not until
+    its end."""
 
     hash: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
     principal: Annotated[str, Meta(pattern=rf"\A{PRINCIPAL_NAME.pattern}\Z")]
     created_ms: Millis
     expires_ms: Millis
+    valid_ms: Millis | None = None
     by: str = ""
     roles: tuple[str, ...] | None = None
 
@@ -116,7 +131,7 @@ def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
     """Store a token and return it. Raises InvalidField, TableFull."""
     while True:
         now = yield from now_ms()
-        token = _made(new, now, origin)
+        token = _made(new, VALID_MS, now, origin)
         rows: Mapping[str, str] = yield call("HGETALL", keys.access_tokens)
         _check_new(new.id, rows)
         over = [
@@ -138,7 +153,8 @@ def rotate(keys: Keys, token_id: str, new: Grant, keep_ms: int, origin: Origin) 
         old = _token(token_id, text or "")
         if old is None:
             return None
-        token = _made(replace(new, principal=old.principal, roles=old.roles), now, origin)
+        grant = replace(new, principal=old.principal, roles=old.roles)
+        token = _made(grant, old.valid_ms, now, origin)
         ends = replace(old, expires_ms=min(old.expires_ms, now + max(keep_ms, 0)))
         rows = [("tokens", old.id, text, _text(ends)), ("tokens", token.id, "", _text(token))]
         if (yield from _write(keys, "rotated", token, rows, origin, ("replaces", f"{TOKEN}{old.id}"))):
@@ -229,16 +245,17 @@ def _fields(subject: Token | _Subject) -> Iterable[tuple[str, str]]:
     yield "expires_ms", str(subject.expires_ms)
 
 
-def _made(new: Grant, now: int, origin: Origin) -> Token:
+def _made(new: Grant, else_valid_ms: int, now: int, origin: Origin) -> Token:
     _check_principal(new.principal)
-    if not 0 < new.valid_ms <= VALID_MOST_MS:
+    valid_ms = else_valid_ms if new.valid_ms is None else new.valid_ms
+    if not 0 < valid_ms <= VALID_MOST_MS:
         raise InvalidField("validMillis", f"is from 1 to {VALID_MOST_MS}, 366 days")
-    return Token(new.id, new.digest, new.principal, now, now + new.valid_ms, origin.actor, new.roles)
+    return Token(new.id, new.digest, new.principal, now, now + valid_ms, valid_ms, origin.actor, new.roles)
 
 
 def _check_principal(name: str) -> None:
     if not PRINCIPAL_NAME.fullmatch(name):
-        raise InvalidField("principal", "has 1 to 64 of A-Z a-z 0-9 . _ -")
+        raise InvalidField("principal", PRINCIPAL_FORM)
 
 
 def _check_new(token_id: str, there: Iterable[str]) -> None:
@@ -247,8 +264,15 @@ def _check_new(token_id: str, there: Iterable[str]) -> None:
 
 
 def _text(token: Token) -> str:
+    valid_ms = None if token.created_ms + token.valid_ms == token.expires_ms else token.valid_ms
     record = _Record(
-        token.digest.reveal(), token.principal, token.created_ms, token.expires_ms, token.by, token.roles
+        token.digest.reveal(),
+        token.principal,
+        token.created_ms,
+        token.expires_ms,
+        valid_ms,
+        token.by,
+        token.roles,
     )
     return as_json(record).decode()
 
@@ -268,6 +292,7 @@ def _token(token_id: str, text: str) -> Token | None:
         record.principal,
         record.created_ms,
         record.expires_ms,
+        record.expires_ms - record.created_ms if record.valid_ms is None else record.valid_ms,
         record.by,
         record.roles,
     )

@@ -73,6 +73,8 @@ class Counters:
         self.security = Counts(metrics.SECURITY_EVENTS)
         self.first_ends: Callable[[], Iterable[tuple[str, float]]] = tuple
         """Returns when the first key, token and certificate end, by kind."""
+        self.last_reload: Callable[[], bool | None] = lambda: None
+        """Returns whether the access file, as it is now, is in force; None without one."""
         self._counts = (
             self.security,
             self.connection_events,
@@ -139,6 +141,8 @@ class Counters:
             yield from counts.read()
         for kind, end in self.first_ends():
             yield Sample(metrics.ACCESS_EXPIRY, (kind,), end)
+        if (successful := self.last_reload()) is not None:
+            yield Sample(metrics.ACCESS_RELOAD, (), int(successful))
         yield from self._requests(lookups)
         yield from self._of_brokers()
         yield Observed(metrics.REGISTRATION_BODY, (), self.bodies())

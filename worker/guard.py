@@ -107,6 +107,7 @@ class Guard:
         self.shown: Final = ConnectionProofs(self._policy, counters, clock)  # what certificates prove
         self._first_ends = FirstEnds()
         counters.first_ends = self.first_ends
+        counters.last_reload = lambda: self._live.last_reload_successful
         self._changed: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._take()
@@ -270,7 +271,9 @@ class Guard:
         proof = signed or peer.standing.proof
         actor = f"wire:{peer.address}" if proof is None else proof.actor
         lacking = lacks(None if proof is None else proof.principal, needs)
-        remark = remark_of(needs, self._policy.needs(needs, "remoting") + lacking, actor)
+        is_shown = signed is None and self._signatures.shows_key(command.ext or {}, needs)
+        shown = "key or signature" if is_shown else ""
+        remark = remark_of(needs, self._policy.needs(needs, "remoting") + lacking, actor, shown=shown)
         observes = self._policy.observes
         if proof is None or observes:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(peer.host, needs, remark, answered=observes)

@@ -16,6 +16,7 @@ import uvloop
 from gunicorn.workers.base import Worker
 from msgspec.structs import replace
 
+from access.awaited_file import await_access_file
 from registry.options.catalogue import Options
 from registry.options.load import load
 from worker.logs import log_lines
@@ -71,6 +72,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         """Called by gunicorn in the new process."""
         options = load(os.environ)
         log_lines.through(self.log.error_log.handlers, options)
+        await_access_file(options.access_file, self.notify)
         self.options = _that_fit(options)
         super().init_process()
 

@@ -35,6 +35,16 @@ Roles = Annotated[
     ),
 ]
 Days = Annotated[int, typer.Option("--days", help="For how long it is good", min=1, max=366)]
+NewDays = Annotated[
+    int | None,
+    typer.Option(
+        "--days",
+        help="For how long it is good (default: as long as the old one was created for)",
+        min=1,
+        max=366,
+        show_default=False,
+    ),
+]
 Keep = Annotated[int, typer.Option("--keep-hours", help="For how long the old one is good still", min=0)]
 
 
@@ -158,10 +168,12 @@ def create(
 
 
 def rotate(
-    settings: CommandContext, token_id: TokenId, http: Http, keep_hours: Keep = 24, days: Days = 90
+    settings: CommandContext, token_id: TokenId, http: Http, keep_hours: Keep = 24, days: NewDays = None
 ) -> None:
     """Create a token in the place of another one, which is good for a while still."""
-    body = {"keepMillis": keep_hours * HOUR_MS, "validMillis": days * DAY_MS}
+    body = {"keepMillis": keep_hours * HOUR_MS}
+    if days is not None:
+        body["validMillis"] = days * DAY_MS
     _created(settings, settings.http_api(http), f"/v1/access/tokens/{name_in_path(token_id)}/rotate", body)
 
 

@@ -55,6 +55,14 @@ RULES: Final = {
         "See the findings of these brokers, or give them more write queues or the permission: mqadmin updateTopic.",
         "mqns topics --routes",
     ),
+    "access-file-refused": Rule(
+        "error",
+        "It, or a secret that it names, was changed while the server runs, and has an error: what it had before stays "
+        "in force, so new keys and tokens are not known. Processes that start with it do not serve.",
+        "Correct the principal and the member that are named; each process takes it within two seconds, none has to "
+        "be started again. On Kubernetes correct the Secret, and wait for the kubelet.",
+        f"mqns access list --http {HTTP}",
+    ),
     "limits-near": Rule(
         "warning",
         "The namespace grew, or a peer makes up names: at the limit what is new is refused, also a broker that left "

@@ -58,6 +58,8 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _clock_back(facts)
     yield from _behind(facts)
     yield from _consumers(facts)
+    if (refused := facts.access_file_refused) is not None:
+        yield Seen("access-file-refused", f"the access file is not taken: {refused}")
     if facts.unread:
         texts = (f"{what} ({why[:TEXT_MAX]})" for what, why in facts.unread.items())
         yield Seen("store-unreadable", f"cannot be read: {', '.join(texts)}", tuple(facts.unread))

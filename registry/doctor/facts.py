@@ -36,7 +36,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last. `gone` are
     members that left without unregistering. `counts` is None where topics were not counted for ten minutes, `tasks`
     where they cannot be read. `replica_of` is the master of a store that takes no writes. `unread` has each part that
-    cannot, and why."""
+    cannot, and why. `access_file_refused` is why the process that asks has not taken its access file as it is now."""
 
     clock: LeaseClock
     limits: Limits
@@ -52,10 +52,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory = Memory()
     replica_of: str | None = None
     unread: Mapping[str, str] = {}
+    access_file_refused: str | None = None
 
 
 def read(keys: Keys, limits: Limits) -> Plan[Facts]:
-    """Return the facts; brokers and drains come page by page. Raises what the clock of leases raises, no other part."""
+    """Return the facts of the store; brokers and drains come page by page. Raises what the clock of leases raises, no
+    other part."""
     clock = yield from lease_clock(keys)
     unread: dict[str, str] = {}
     no_reports: tuple[dict[str, Consumer], dict[str, str]] = {}, {}

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.doctor import facts
 from registry.doctor.catalogue import RULES, Severity
@@ -15,8 +16,10 @@ from registry.plans import Plan, call
 
 __all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine", "finding"]
 
-FINDINGS: Final = tuple(RULES)
-"""The names of all rules."""
+OF_PROCESS: Final = frozenset({"access-file-refused"})
+"""Rules of facts that the store has not: of the process that examines."""
+FINDINGS: Final = tuple(name for name in RULES if name not in OF_PROCESS)
+"""The names of the rules that a scheduler counts."""
 SUBJECTS_MAX: Final = 100
 COUNTED_MS: Final = 600_000
 """Counts that no process renews are no facts any more."""
@@ -44,9 +47,11 @@ class Examination(msgspec.Struct, frozen=True):
     size: int
 
 
-def examine(keys: Keys, limits: Limits) -> Plan[Examination]:
-    """Return the findings as they are now. It reads all brokers."""
-    found = yield from facts.read(keys, limits)
+def examine(keys: Keys, limits: Limits, access_file_refused: str | None = None) -> Plan[Examination]:
+    """Return the findings as they are now; `access_file_refused` is why this process has not taken its access file as
+    it is now, None if it has. It reads all brokers."""
+    of_store = yield from facts.read(keys, limits)
+    found = replace(of_store, access_file_refused=access_file_refused)
     size = sum(len(broker.members) for broker in found.brokers) + len(found.drained)
     return Examination(found.clock.now_ms, tuple(finding(keys, seen) for seen in check(found)), size)
 

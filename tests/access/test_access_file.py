@@ -83,10 +83,9 @@ WRONG = [
     pytest.param('[principals."a b"]', "principal 'a b': a name has 1 to 64", id="a bad name"),
     pytest.param('[principals.""]', "principal '': a name", id="an empty name"),
     pytest.param(f"[principals.{'a' * 65}]", "a name has 1 to 64", id="a long name"),
-    pytest.param("principals.p = 1", "principal p: table: Expected `object`, got `int`", id="no principal"),
-    pytest.param(
-        "[principals.p]", "principal p: table: Object missing required field `roles`", id="no roles"
-    ),
+    pytest.param("principals.p = 1", "principal p: is no table; there is [principals.p]", id="no principal"),
+    pytest.param("[principals.p]", "principal p: roles: is required", id="no roles"),
+    pytest.param(f"{ONE}\n{KEY}", "principal p: keys[1].secrets: is required", id="no secrets"),
     pytest.param("[principals.p]\nroles=[]", "principal p: roles: Expected `array` of length", id="no role"),
     pytest.param(
         '[principals.p]\nroles=["root"]',
@@ -97,9 +96,16 @@ WRONG = [
         '[principals.p]\nroles="admin"', "roles: Expected `array`, got `str`; it is a list", id="a text"
     ),
     pytest.param(
-        f'{ONE}secret="x"', "principal p: keys[0]: Object contains unknown field `secret`", id="field"
+        f'{ONE}secret="x"',
+        "principal p: keys[0].secret: is unknown; there are accessKey, secrets",
+        id="field",
     ),
-    pytest.param(f'{ONE}"a\\nb"="x"', "Object contains unknown field `a?b`", id="a line break in a field"),
+    pytest.param(
+        '[principals.p]\n"x` - at `$.y"=1',
+        "y.x: is unknown; there are roles",
+        id="a field like a place of msgspec",
+    ),
+    pytest.param(f'{ONE}"a\\nb"="x"', "keys[0].a?b: is unknown; there are", id="a line break in a field"),
     pytest.param(
         '[principals.p]\nroles=["reader"]\ncertificates=["cn:a\\nb", "cn:a\\nb"]',
         "cn:a?b is of principal p more than once",
@@ -107,8 +113,23 @@ WRONG = [
     ),
     pytest.param(
         '[principals.p]\nroles=["reader"]\nlimits={broker=["x"]}',
-        "principal p: limits: Object contains unknown field `broker`",
+        "principal p: limits.broker: is unknown; there are clusters, brokers, topics, kv, limitReads",
         id="a limit",
+    ),
+    pytest.param(
+        '[principals.p]\nrole=["reader"]',
+        "principal p: role: is unknown; there are roles, limits, keys, certificates, tokens",
+        id="a member",
+    ),
+    pytest.param(
+        '[principals.p]\nroles=["reader"]\ntokens=[{file="a.token"}, {path="b"}]',
+        "principal p: tokens[1].path: is unknown; there are file, id, hash, expires",
+        id="a member of a token",
+    ),
+    pytest.param(
+        ONE.replace('"a.key"', '"a.key", expire = 2027-01-01T00:00:00Z'),
+        "principal p: keys[0].secrets[0].expire: is unknown; there are file, expires",
+        id="a member of a secret",
     ),
     pytest.param(
         ONE.replace('"a.key"', "1"),

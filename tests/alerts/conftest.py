@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from testbed.access_file import AccessFile
 from testbed.certificates import make_certificates
 from testbed.delayed_reads import STARTUP, VARIABLE
 from testbed.eventually import eventually
-from tests.alerts.faults import FAULTS, MANY, Fault
+from tests.alerts.faults import FAULTS, MANY, PRINCIPAL, Fault
 from tests.alerts.recording import Recording
 from tests.alerts.service import Peer, Service, repeated
 
@@ -24,7 +25,13 @@ LEASE_MS = 3_600_000
 
 def _options(name: str, folder: Path) -> dict[str, str]:
     if name == "small":
-        return {"MQNS_EVENTS_MAX_BYTES": "60000", "MQNS_REMOTING_WORKERS": "1"}
+        file = AccessFile(folder)
+        file.write(PRINCIPAL)
+        return {
+            "MQNS_EVENTS_MAX_BYTES": "60000",
+            "MQNS_REMOTING_WORKERS": "1",
+            "MQNS_ACCESS_FILE": str(file.path),
+        }
     if name == "late":
         files = make_certificates(folder / "certificates").folder
         return {

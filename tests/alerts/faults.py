@@ -39,6 +39,7 @@ OUTAGE_S: Final = 1 + LATE_MS / 1000
 ELSEWHERE: Final = b"PROXY TCP4 192.0.2.7 10.9.9.9 41000 9876\r\n"
 """A balancer of this machine says that the client is on another one."""
 REFUSED_AT_ONCE: Final = 20
+PRINCIPAL: Final = '[principals.ci]\nroles = ["reader"]\n'
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 DIFFERING: Final = msgspec.structs.replace(RUN, proves=True, members_differing=1, pairs_differing=0)
@@ -100,6 +101,15 @@ def changes_by_callers_that_prove_nothing(service: Service) -> Iterator[None]:
 
     with repeated(0.1, change):
         yield
+
+
+@fault("small", "AccessFileRefused")
+def an_access_file_with_an_error(service: Service) -> Iterator[None]:
+    service.access_file.write(PRINCIPAL.replace("roles", "role"))
+    eventually(lambda: service.value("access_file_last_reload_successful") == 0)
+    yield
+    service.access_file.write(PRINCIPAL)
+    eventually(lambda: service.value("access_file_last_reload_successful") == 1)
 
 
 @fault("plain", "RegistrationRejected")

@@ -13,6 +13,7 @@ from metrics.metric import PREFIX
 from registry.keys import Keys
 from rocketmq_remoting.codes import RequestCode
 from testbed import redis_servers
+from testbed.access_file import AccessFile
 from testbed.broker import Broker
 from testbed.connection import V5_3_3, Connection
 from testbed.eventually import eventually
@@ -35,6 +36,8 @@ class Service:
         self.store = redis_servers.Server(
             folder / "store", port, {"port": port, "enable-debug-command": "yes"}
         )
+        self.access_file = AccessFile(folder)
+        """Of the server, if its options name it."""
         self._folder = folder
         self._options = options
 

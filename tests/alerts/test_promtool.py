@@ -31,6 +31,7 @@ CLOSED: Final = 'N_unregistration_events_total{ns="a",cause="closed"}'
 UP: Final = 'N_broker_up{ns="a",cluster="c1",broker="b",broker_id="0"}'
 ACTIVE: Final = 'N_active_brokers{ns="a",cluster="c1",role="master"}'
 DENIED: Final = 'N_security_events_total{ns="a",operation="authz",result="denied"}'
+RELOAD: Final = 'N_access_file_last_reload_successful{ns="a",instance="%s"}'
 CONFLICTS: Final = 'N_identity_conflicts_total{ns="a",kind="two_names"}'
 LOOKUPS: Final = 'N_requests_total{ns="a",request_code="105",result="%s"}'
 MISMATCHES: Final = 'N_events_fold_mismatches{ns="a"}'
@@ -86,6 +87,12 @@ CASES: Final = (
     Case("a few refusals", {DENIED: "0+4x200"}),
     Case("a flood of refusals", {DENIED: "0+60x200"}, "AccessDenied"),
     Case("a flood of what is over", {DENIED.replace("denied", "expired"): "0+60x200"}),
+    Case(
+        "one of two processes has not taken the access file",
+        {RELOAD % "1": "1x200", RELOAD % "2": "1x60 0x140"},
+        "AccessFileRefused",
+    ),
+    Case("an access file is written half, and then whole", {RELOAD % "1": "1x60 0 1x140"}),
     Case(
         "topics that are read only on purpose",
         {'N_topics_without_writable_master{ns="a",cluster="c1"}': "2x200"},

@@ -92,7 +92,7 @@ workers g role
 build_info g version wire
 rocketmq_nameserver_up g
 """
-OUR_OWN = {"doctor_findings", "events_fold_mismatches"}
+OUR_OWN = {"access_file_last_reload_successful", "doctor_findings", "events_fold_mismatches"}
 """What came later."""
 
 

@@ -149,6 +149,22 @@ def test_a_rotated_token_and_its_successor_are_both_good_for_a_while(ns: Namespa
     assert ns.run(rotate(ns.keys, "absent", grant("d"), 0, origin())) is None
 
 
+def test_a_successor_is_good_for_as_long_as_the_first_token_was_made_for(ns: Namespace) -> None:
+    old = created(ns, valid_ms=DAY_MS)
+    new, asked, last = (
+        ns.run(rotate(ns.keys, of, grant(id, valid_ms=valid_ms), 0, origin()))
+        for of, id, valid_ms in ((old.id, "b", None), (old.id, "c", 2 * DAY_MS), ("c", "d", None))
+    )
+    assert new is not None
+    assert asked is not None
+    assert last is not None
+    lives = [one.expires_ms - one.created_ms for one in (new, asked, last)]
+    assert lives == [DAY_MS, 2 * DAY_MS, 2 * DAY_MS]
+    again = ns.run(rotate(ns.keys, old.id, grant("e", valid_ms=None), 0, origin()))
+    assert again is not None, "its successor was lost"
+    assert again.expires_ms - again.created_ms == DAY_MS, "not the rest that was left to the old one"
+
+
 def test_a_revoked_token_is_gone(ns: Namespace) -> None:
     created(ns)
     ns.new_entries()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mqns.cli.access import DAY_MS
 from mqns.cli.exit_codes import ExitCode
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
@@ -55,12 +56,22 @@ def test_a_token_from_its_creation_to_its_end(http: str, tmp_path: Path) -> None
     )
 
 
+def test_a_token_in_the_place_of_another_one_is_good_for_as_long(http: str) -> None:
+    created = ask(http, "access", "create", "ci", "--role", "reader", "--days", "7")
+    same = ask(http, "access", "rotate", created["tokenId"])
+    assert same["expiresMillis"] - same["createdMillis"] == 7 * DAY_MS
+    other = ask(http, "access", "rotate", same["tokenId"], "--days", "30")
+    assert other["expiresMillis"] - other["createdMillis"] == 30 * DAY_MS
+
+
 def test_a_wrong_name_is_refused_with_the_reason(http: str) -> None:
     no_roles = run("access", "create", "console", "--http", http)
     assert (no_roles.code, "no principal 'console' in the access file" in no_roles.err) == (
         ExitCode.REFUSED,
         True,
     )
+    form = run("access", "create", "b b", "--role", "reader", "--http", http)
+    assert (form.code, "principal: has 1 to 64 of A-Z a-z 0-9 . _ -" in form.err) == (ExitCode.REFUSED, True)
     role = run("access", "create", "console", "--role", "god", "--http", http)
     assert (role.code, "roles" in role.err) == (ExitCode.REFUSED, True)
     missing = run("access", "rotate", "00000000", "--http", http)

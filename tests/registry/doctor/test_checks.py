@@ -65,6 +65,11 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
     ("a master", {"brokers": (broker("b1", 0, 1),)}, []),
     ("no master", {"brokers": (broker("b1", 1), broker("b2", 0))}, [("broker-without-master", ("b1",))]),
     ("none that lives", {"brokers": (broker("b1", 1, left_ms=-1),)}, []),
+    (
+        "an access file with an error",
+        {"access_file_refused": "/etc/access.toml: roles"},
+        [("access-file-refused", ())],
+    ),
     ("one that left", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE),)}, [("broker-gone", ("b1",))]),
     ("one that is started again", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE + 1),)}, []),
     ("wiped", {"counts": counts(0, "b1")}, [("broker-wiped", ("b1",))]),
