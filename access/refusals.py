@@ -14,14 +14,10 @@ REMARK_MOST: Final = 200
 ACTOR_MOST: Final = 90
 
 
-def remark_of(of_class: AccessClass, needs: str, actor: str, *, shown: str = "") -> str:
+def remark_of(of_class: AccessClass, needs: str, actor: str) -> str:
     """Return why a request of a class was refused: what would admit its caller (`Policy.needs`), and which caller this
-    is; `shown` is what it showed that proves nothing. The remark has not why: whether a key is known, or which part is
-    wrong, is in the log alone. One line of at most REMARK_MOST characters, whatever the rule and the name of the
-    caller."""
+    is. One line of at most REMARK_MOST characters, whatever the rule and the name of the caller."""
     begin, end = f"access denied: {of_class.label} needs ", f"; caller {one_line(actor, ACTOR_MOST)}"
-    if shown:
-        end += f", whose {shown} is not accepted"
     return f"{begin}{one_line(needs, REMARK_MOST - len(begin) - len(end))}{end}"
 
 

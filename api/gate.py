@@ -156,8 +156,7 @@ class Gate:
         self._count("authz", "denied")
         needed, observed = asked.needed, self._policy.observes and not asked.grants
         needs = self._policy.needs(needed, "http") + lacks(None if proof is None else proof.principal, needed)
-        shown = "token" if proof is None and token_in(environ) else ""
-        remark = remark_of(needed, needs, actor_of(environ), shown=shown)
+        remark = remark_of(needed, needs, actor_of(environ))
         if proof is None or observed:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(environ.get("REMOTE_ADDR", ""), needed, remark, answered=observed)
         if observed:

@@ -271,9 +271,7 @@ class Guard:
         proof = signed or peer.standing.proof
         actor = f"wire:{peer.address}" if proof is None else proof.actor
         lacking = lacks(None if proof is None else proof.principal, needs)
-        is_shown = signed is None and self._signatures.shows_key(command.ext or {}, needs)
-        shown = "key or signature" if is_shown else ""
-        remark = remark_of(needs, self._policy.needs(needs, "remoting") + lacking, actor, shown=shown)
+        remark = remark_of(needs, self._policy.needs(needs, "remoting") + lacking, actor)
         observes = self._policy.observes
         if proof is None or observes:  # a caller that is known has an entry, but none for what is answered
             refusals.refused(peer.host, needs, remark, answered=observes)

@@ -25,13 +25,13 @@ class Signatures:
         """Return what the signature of a request proves; None without one, and where no rule asks. Raises
         BadCredential."""
         fields = command.ext
-        if not fields or not self.shows_key(fields, needs):
+        if (
+            not fields
+            or ACCESS_KEY not in fields
+            or (needs == AccessClass.READ and not self._count_for_reads)
+        ):
             return None
         return self.proof_of(fields, command.body)
-
-    def shows_key(self, fields: Mapping[str, str], needs: AccessClass) -> bool:
-        """Return whether a request of these classes shows a key, where a rule asks for one; an empty key is none."""
-        return bool(fields.get(ACCESS_KEY)) and (needs != AccessClass.READ or self._count_for_reads)
 
     def proof_of(self, fields: Mapping[str, str], body: bytes) -> Proof | None:
         """Return what the signature among these fields proves, None without a known key. Raises BadCredential."""

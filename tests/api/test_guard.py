@@ -109,10 +109,6 @@ def test_a_credential_that_proves_nothing(header: str) -> None:
     """Where nothing is asked for it does no harm: a proxy may have asked for it."""
     reply = ask(an_app(), "admin", FAR, Authorization=header)
     assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, 'Bearer error="invalid_token"')
-    shows_token = header.startswith("Bearer")
-    assert reply.json["detail"].endswith(
-        f"; caller http:{FAR}{', whose token is not accepted' * shows_token}"
-    )
     assert ask(an_app(), "read", FAR, Authorization=header).status == 200
 
 
