@@ -12,8 +12,9 @@ from rocketmq_remoting.route import decode_route
 __all__ = ["named_by"]
 
 BODY_MOST: Final = 16 << 10
-BROKERS_MOST: Final = 64
-"""Bytes and brokers of a topic that a limited principal registers (217)."""
+BROKERS_MOST: Final = 8
+"""Bytes and brokers of a topic that a limited principal registers (217); a broker sends its own alone. A verdict
+compares them five times: 64 with 1,000 patterns took 270 ms."""
 
 
 def named_by(command: Command) -> Named:

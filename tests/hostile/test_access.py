@@ -1,5 +1,6 @@
 """Peers that look for a way round the rules: what one may ask is not answered to another, whatever the caches have."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -108,6 +109,44 @@ def test_the_key_of_a_client_takes_no_broker(start: Start) -> None:
     assert A.register(broker).code == DONE
     assert broker.ask(RequestCode.BROKER_HEARTBEAT, A.identity()).code == DONE
     assert A.addr in client.ask(LOOKUP, {"topic": "TA"}).body.decode()
+
+
+def test_a_stranger_ends_no_broker_by_renewing_it(start: Start) -> None:
+    """Not with a lease of a millisecond, nor by closing the connections that have displaced the broker's own."""
+    server = start()
+    broker, asks = Connection(server.port, source="127.10.0.1"), Connection(server.port)
+    assert A.register(broker).code == DONE
+    strangers = [Connection(server.port, source="127.66.0.1") for _ in range(20)]
+    for counter, stranger in enumerate(strangers, 2):
+        assert A.but(counter=counter, timeout_ms=1).register(stranger).code == DONE
+        stranger.close()
+    stranger = Connection(server.port, source="127.66.0.1")
+    for _ in range(10):
+        assert A.but(addr="127.66.0.1:10911").register(stranger).code == REFUSED
+        assert A.addr in asks.ask(LOOKUP, {"topic": "TA"}).body.decode()
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(("own", "other"), [("fd00::1", "fd00::2"), ("10.1.1.1", "10.1.1.2")])
+def test_a_hosts_own_address_stays_its_own_when_its_connection_has_gone(
+    start: Start, own: str, other: str
+) -> None:
+    """As behind a worker that was restarted; addresses are not probed here."""
+    server = start(connectionLossProbe="false")
+    kind, at = ("6", f"[{own}]:10911") if ":" in own else ("4", f"{own}:10911")
+    first = [f"PROXY TCP{kind} {host} {own} 41000 9876\r\n".encode() for host in (own, other)]
+    broker, stranger = (Connection(server.port, first=header) for header in first)
+    a = A.but(addr=at)
+    assert a.register(broker).code == DONE
+    member = server.keys.member(f"c1:{at}")
+    with server.store() as store:
+        owners = [str(field) for field in store.hkeys(member) if "owner:" in str(field)]
+        assert store.hdel(member, *owners) == 1
+    for counter in (2, 3):
+        assert a.but(counter=counter).register(stranger).code == DONE
+    assert A.but(addr="10.9.9.9:10911").register(stranger).code == REFUSED
+    assert a.unregister(stranger).code == REFUSED
+    assert a.unregister(broker).code == DONE
 
 
 def test_a_static_topic_is_within_the_limits_too(start: Start) -> None:
