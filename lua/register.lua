@@ -60,6 +60,13 @@ if member.exists and not living then
 end
 local first = next(broker.addrs) == nil and not reinstated
 
+-- A principal claims a host's member where its limits name the broker: none that has another name too, which they may not.
+if living and r.claims == 1 and not is_principal(member.fields.registrant) then
+  for _, place in ipairs(places_of(member)) do
+    if place.name ~= name then r.claims = 0 end
+  end
+end
+
 -- The same address under another id of the group: the switch of slave and master.
 local switched
 local displaced = {} -- other members, whose place this one takes

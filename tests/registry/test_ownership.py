@@ -326,6 +326,18 @@ def test_a_principal_claims_what_a_host_registered_if_its_limits_name_it(ns: Nam
     assert ns.addrs("b2") == {0: ELSEWHERE}
 
 
+def test_a_principal_claims_no_members_address_by_another_name(ns: Namespace) -> None:
+    """Its limits name that one, and maybe not the one that the member has."""
+    ns.register(by=HERE)
+    with refusal(ns):
+        ns.register("b2", at=A0, by=P1)
+    ns.register("b2", at=A0, by=HERE)
+    ns.register("b2", at=A0, version=2, by=P1)
+    assert registrant(ns) == "host:127.1.1.1"
+    with refusal(ns):
+        ns.register("b2", 1, at=A0, by=P1)
+
+
 def test_an_unregistration_is_for_the_registrant(ns: Namespace) -> None:
     ns.register(by=HERE)
     with refusal(ns) as error:
