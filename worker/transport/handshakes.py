@@ -7,8 +7,9 @@ from registry.options.networks import link_of
 
 __all__ = ["Handshakes", "HandshakingPeer"]
 
-MOST: Final = 1024
-"""Handshakes at once. A worker does some 2,000 a second, so a peer has half a second even while others flood it."""
+MOST: Final = 2048
+"""Handshakes at once. A worker does some 2,000 a second, so a peer has a second even while others flood it, or while
+all clients come back at once."""
 
 
 class HandshakingPeer(Protocol):
