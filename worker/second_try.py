@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from registry.drivers import AsyncDriver
-from registry.holder import Holder
 from worker import dispatch
 from worker.background import end
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.outgoing import Endpoint
 from worker.reply import Reply, Request
-from worker.watch.contested_members import ContestedMembers
+from worker.watch.contested_members import ContestedMembers, Reserved
 
 __all__ = ["SecondTry"]
 
@@ -40,24 +38,23 @@ class SecondTry:
 
     def _done(self, request: Request, done: Done, reply: Reply) -> None:
         holder = reply.in_the_way
-        to = None if holder is None or request.peer.closed else self._contested.reserve(holder)
-        if holder is None or to is None:
+        peer = request.peer
+        reserved = None if holder is None or peer.closed else self._contested.reserve(holder, peer.host)
+        if reserved is None:
             done(reply)
             return
-        task = asyncio.get_running_loop().create_task(self._try_again(request, done, reply, holder, to))
+        task = asyncio.get_running_loop().create_task(self._try_again(request, done, reply, reserved))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _try_again(
-        self, request: Request, done: Done, reply: Reply, holder: Holder, to: Endpoint
-    ) -> None:
+    async def _try_again(self, request: Request, done: Done, reply: Reply, reserved: Reserved) -> None:
         """Try a request again if the member in its way has gone; none is probed again at once, so that this ends."""
         try:
-            has_gone = await self._contested.remove_unless_reachable(holder, to, request.origin.op)
+            has_gone = await self._contested.remove_unless_reachable(reserved, request.origin.op)
         except Exception as error:
             log.warning(
                 "broker %s, in the way of a request of %s, was not removed: %s; it leaves when its lease ends",
-                holder.address,
+                reserved.holder.address,
                 request.peer.address,
                 error,
             )

@@ -15,6 +15,7 @@ from worker.peer import host_of
 from worker.transport.connection import IDLE, Connection
 from worker.transport.connection_balance import ConnectionBalance
 from worker.transport.ends import End
+from worker.transport.handshakes import Handshakes
 from worker.transport.host_limit import HostFull, HostLimit
 from worker.transport.owner import Limits, Service
 from worker.transport.proxy_protocol import address_text
@@ -56,6 +57,7 @@ class Connections:
         balance: ConnectionBalance,
     ) -> None:
         self.limits = limits
+        self.handshakes = Handshakes()
         self.reply_memory = ReplyMemory(limits.long_replies_bytes)
         self.service = service
         self.tls = tls
@@ -131,6 +133,7 @@ class Connections:
         """Called by a connection when its transport is gone."""
         self._count(-1)
         self._hosts.leave(connection.host)
+        self.handshakes.end(connection)
         self.by_id.pop(connection.id, None)
         shutting_down = self.shutting_down
         self._notify(connection, lambda: self.service.disconnected(connection, shutting_down=shutting_down))

@@ -12,6 +12,7 @@ from worker.counters import Counters
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
 from worker.transport.frame_memory import FrameMemory
+from worker.transport.handshakes import Handshakes
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.time_slices import TimeSlices
 from worker.transport.tls import ServerTls
@@ -61,6 +62,7 @@ class Owner(Protocol):
     """What all connections of a worker have in common: `worker.transport.connections.Connections`."""
 
     limits: Limits
+    handshakes: Handshakes
     reply_memory: ReplyMemory
     service: Service
     tls: ServerTls

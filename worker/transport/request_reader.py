@@ -143,7 +143,10 @@ class RequestReader:
             self._connection.owner.introduced(self._connection, opening.header.source)
             opening.header = None
         self._connection.deadline = opening.deadline
+        if opening.stage is Stage.HANDSHAKE:
+            self._connection.owner.handshakes.begin(self._connection)
         if opening.stage is Stage.FRAMES:
+            self._connection.owner.handshakes.end(self._connection)
             self._opening = None
             self._connection.owner.asked += 1
             self._connection.owner.service.identified(self._connection)

@@ -22,6 +22,7 @@ from worker.reply import Reply
 from worker.transport.connection import Connection
 from worker.transport.ends import End
 from worker.transport.frame_memory import FrameLimits, FrameMemory
+from worker.transport.handshakes import Handshakes
 from worker.transport.owner import Limits, Service
 from worker.transport.reply_memory import ReplyMemory
 from worker.transport.reply_writer import (
@@ -99,6 +100,7 @@ class Surroundings(NoCache):
         self.calls: list[Callable[[], None]] = []
         self.time_slices = TimeSlices(self.call_soon)
         self.now: float = 0.0
+        self.handshakes = Handshakes(1)
         self.reply_memory = ReplyMemory(self.limits.long_replies_bytes)
         self.failures = Failures()
         self.frame_memory = FrameMemory(lambda: self.now, LIMITS)
@@ -140,6 +142,7 @@ class Surroundings(NoCache):
 
     def disconnected(self, _peer: Peer, *, shutting_down: bool = False) -> None:
         """As the table of connections; the service's goes by the same name and is not called."""
+        self.handshakes.end(self.connection)
         self.ends += 1
 
     def receive(self, data: bytes, cut: int = 0) -> None:
@@ -663,13 +666,10 @@ def test_plain_by_mode(mode: str, answered: bool) -> None:
     assert (len(around.handled), around.socket.closed) == ((3, False) if answered else (0, True))
 
 
-@pytest.mark.parametrize("mode", ["permissive", "enforcing"])
-@pytest.mark.parametrize("cut", [0, 1])
-@pytest.mark.parametrize(
-    "before", [pytest.param(b"", id="bare"), pytest.param(PROXY, id="behind a PROXY header")]
-)
-def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
-    around = Surroundings(tls_server_mode=mode)
+def shake_hands(
+    around: Surroundings, before: bytes = b"", cut: int = 0
+) -> tuple[ssl.SSLObject, ssl.MemoryBIO, ssl.MemoryBIO]:
+    """Return a TLS client, and what it reads and has written."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = insecure().wrap_bio(incoming, outgoing)
     with pytest.raises(ssl.SSLWantReadError):
@@ -678,6 +678,20 @@ def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
     incoming.write(b"".join(around.socket.writes))
     around.socket.writes.clear()
     client.do_handshake()
+    around.receive(outgoing.read(), cut)
+    incoming.write(b"".join(around.socket.writes))
+    around.socket.writes.clear()
+    return client, incoming, outgoing
+
+
+@pytest.mark.parametrize("mode", ["permissive", "enforcing"])
+@pytest.mark.parametrize("cut", [0, 1])
+@pytest.mark.parametrize(
+    "before", [pytest.param(b"", id="bare"), pytest.param(PROXY, id="behind a PROXY header")]
+)
+def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
+    around = Surroundings(tls_server_mode=mode)
+    client, incoming, outgoing = shake_hands(around, before, cut)
     client.write(FRAMES)
     around.receive(outgoing.read(), cut)
     incoming.write(b"".join(around.socket.writes))
@@ -689,6 +703,15 @@ def test_tls_by_mode(mode: str, before: bytes, cut: int) -> None:
         client.unwrap()
     around.receive(outgoing.read())
     assert around.socket.closed
+
+
+def test_of_too_many_handshakes_one_is_cut_off_but_none_that_is_over() -> None:
+    done, first, last = (Surroundings() for _ in range(3))
+    first.handshakes = last.handshakes = done.handshakes
+    shake_hands(done)
+    for around in (first, last):
+        around.receive(b"\x16\x03\x01")
+    assert [around.connection.closed for around in (done, first, last)] == [False, True, False]
 
 
 def test_what_a_connection_had_is_freed_when_it_ends() -> None:

@@ -79,6 +79,14 @@ def test_the_longest_quiet_are_closed_first(table: Table) -> None:
     assert [one.closed for one in sockets] == [False, True, False]
 
 
+def test_a_handshake_is_over_with_its_connection(table: Table) -> None:
+    connection, _ = table.opened(0.0, asks=False)
+    connection.data_received(b"\x16\x03\x01")
+    assert len(table.connections.handshakes) == 1
+    connection.connection_lost(None)
+    assert len(table.connections.handshakes) == 0
+
+
 def test_one_that_could_not_be_opened_is_not_counted(table: Table) -> None:
     class Refuses:
         def open(self, accepted: object, connection: Connection) -> None:

@@ -99,6 +99,17 @@ def test_a_flood_of_key_updates_is_an_error_before_many_are_answered(tmp_path: P
     assert 0 < len(ends.session.outgoing()) <= OVERHEAD_MOST + 1000
 
 
+def test_what_comes_behind_a_close_notify_takes_no_memory() -> None:
+    ends = pair()
+    ends.shake_hands()
+    with pytest.raises(ssl.SSLWantReadError):
+        ends.client.unwrap()
+    ends.to_server()
+    assert ends.session.ended
+    with pytest.raises(TlsError, match="no text"):
+        receive_in_pieces(ends.session, bytes(2 * OVERHEAD_MOST), 1000)
+
+
 @pytest.mark.parametrize(
     "record",
     [
