@@ -79,14 +79,19 @@ class CommandContext:
         """The value of `-n`."""
         return self._options.namesrv_addr
 
-    @cached_property
+    @property
     def addresses(self) -> tuple[str, ...]:
-        """The name servers, in the order options."""
+        """The name servers, in the order options; one of this machine where none is named."""
+        return self.named or (DEFAULT_ADDRESS,)
+
+    @cached_property
+    def named(self) -> tuple[str, ...]:
+        """The name servers that `-n` or the environment names."""
         given = self._options.namesrv_addr
         if given is not None:
             return named_addresses("-n", given)
         try:
-            return configured_addresses(environ=self._environ) or (DEFAULT_ADDRESS,)
+            return tuple(configured_addresses(environ=self._environ) or ())
         except AddressError as error:
             raise ConfigError(f"{ENVIRONMENT}: {error}") from None
 

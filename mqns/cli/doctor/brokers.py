@@ -179,7 +179,7 @@ def _unknown_leases(facts: Facts) -> Iterator[Finding]:
         )
     for server in facts.reachable:
         http = server.http
-        if http is None or http.failure is None or http.is_remoting or server.store_away:
+        if http is None or http.failure is None or http.is_remoting or http.refused_kind or server.store_away:
             continue  # or the cause has a finding of its own
         if http.not_ready is None and http.port is None:
             yield Finding(

@@ -49,7 +49,7 @@ HTTP_PORT: Final = 80
 
 class CollectOptions(msgspec.Struct, frozen=True):
     """What to collect; `namespaces` of the KV configuration besides ORDER_TOPIC_CONFIG; `http` URLs by address,
-    which are asked with `token`."""
+    which are asked with `token`; `only_http`: the addresses are URLs themselves, and nothing else is asked."""
 
     namespaces: tuple[str, ...] = ()
     routes: bool = True
@@ -57,6 +57,7 @@ class CollectOptions(msgspec.Struct, frozen=True):
     http: Mapping[str, str] = {}
     timeout_s: float = 5.0
     token: str | None = None
+    only_http: bool = False
 
 
 async def collect(
@@ -76,6 +77,8 @@ async def collect(
 async def _name_server(server: AsyncNameServerClient, address: str, plan: CollectOptions) -> NameServerFacts:
     """Return the facts of a name server without its routes: first what needs no store, then the rest."""
     url = plan.http.get(address)
+    if plan.only_http and url is not None:
+        return await _http_side(server, url, plan)
     (facts, store_failure), http, ips = await asyncio.gather(
         first_contact(server, address, plan.timeout_s),
         _first_http(server, url, plan),
@@ -95,6 +98,18 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
         return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
     except RemotingError as error:
         return _unanswered_since(facts, error)
+
+
+async def _http_side(server: AsyncNameServerClient, url: str, plan: CollectOptions) -> NameServerFacts:
+    """Return the facts of a name server of which the HTTP side alone is asked."""
+    http = await _first_http(server, url, plan)
+    if http is not None and (http.failure is None or http.not_ready is not None):
+        http = await more_http_facts(http, plan.timeout_s, plan.token)
+    facts = NameServerFacts(address=url, topics=None, http=http, only_http=True)
+    if http is not None and http.failure is not None and http.not_ready is None and not http.refused_kind:
+        timed_out = http.port is Port.MUTE
+        return msgspec.structs.replace(facts, failure=http.failure, timed_out=timed_out)
+    return msgspec.structs.replace(facts, store_away=over_http(http))
 
 
 async def _first_http(

@@ -108,10 +108,16 @@ def doctor(
 ) -> None:
     """Where name servers differ, and what in the set-up would hurt. Changes nothing.
 
+    With --http and no address of a name server it asks the HTTP side alone.
+
     Exit code 5 if there are findings that are bad enough, 3 or 4 if no name server can be asked."""
-    addresses_ = parse_addresses(";".join(addresses)) if addresses else settings.addresses
-    urls = _urls(addresses_, http or [])
-    plan = CollectOptions(tuple(kv or ()), routes, connect, urls, settings.timeout_s, settings.token)
+    given = parse_addresses(";".join(addresses)) if addresses else settings.named
+    only_http = tuple(dict.fromkeys(map(http_url, http or ()))) if not given else ()
+    addresses_ = only_http or given or settings.addresses
+    urls = dict(zip(only_http, only_http, strict=True)) or _urls(addresses_, http or [])
+    plan = CollectOptions(
+        tuple(kv or ()), routes, connect, urls, settings.timeout_s, settings.token, bool(only_http)
+    )
     facts, findings = asyncio.run(_examine(settings, addresses_, plan, recheck))
     document = DoctorDocument(
         [_server(server) for server in facts.name_servers],
@@ -172,8 +178,8 @@ def _server(server: NameServerFacts) -> ServerDocument:
     return ServerDocument(
         server.address,
         None,
-        server.version,
-        round(server.answer_s * 1000),
+        server.version or None,
+        round(server.answer_s * 1000) if server.version else None,
         len(server.info.cluster_addr_table) if server.lists_brokers else None,
         sum(len(data.broker_addrs) for data in server.info.broker_addr_table.values())
         if server.lists_brokers
@@ -186,7 +192,7 @@ def _report(document: DoctorDocument) -> RenderableType:
     rows = [
         (
             server.address,
-            "silent" if server.failure else server.version,
+            "silent" if server.failure else server.version or UNKNOWN,
             *map(_number, (server.answer_millis, server.clusters, server.brokers, server.topics)),
         )
         for server in document.name_servers

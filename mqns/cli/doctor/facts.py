@@ -104,7 +104,8 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     `port` is what is there instead. `topics` is None if it refuses to list them; `refusals` has each refused request.
     `not_ready` names a redis-namesrv's workers that are not ready, None if there are none; `store_away` is what says
     that its store is away, and `not_asked` what was left out for that. `ips` are those that its address resolves to,
-    `version` is the release in its responses, `answer_s` the time of its first response, connecting included."""
+    `version` is the release in its responses, `answer_s` the time of its first response, connecting included.
+    `only_http`: nothing but its HTTP side was asked, and `address` is the URL."""
 
     address: str
     failure: str | None = None
@@ -123,11 +124,12 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     http: HttpFacts | None = None
     store_away: tuple[str, ...] = ()
     not_asked: tuple[str, ...] = ()
+    only_http: bool = False
 
     @property
     def lists_brokers(self) -> bool:
         """Whether it said which brokers it has; `info` is empty otherwise."""
-        return BROKERS not in self.refusals and BROKERS not in self.not_asked
+        return not self.only_http and BROKERS not in self.refusals and BROKERS not in self.not_asked
 
     @property
     def drains(self) -> Mapping[str, DrainDocument] | None:

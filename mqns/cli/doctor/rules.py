@@ -37,6 +37,10 @@ RULES: Final = {
         "mqns doctor {server} --http http://{host}:8080",
     ),
     "http-silent": Rule("", "curl -sm 5 {http}/readyz"),
+    "http-denied": Rule(
+        "The rules of access admit only callers with a token, or from other networks, to what operators read.",
+        "mqns whoami --http {http}",
+    ),
     # whether it serves
     "store-away": Rule(
         "Redis has ended, hangs, answers late, cannot be reached, or is loading or failing over. Clients and brokers "
@@ -234,6 +238,7 @@ def command_of(finding: Finding, http: str | None) -> str:
     """Return the command of a finding, ready for a shell: names that come from peers are quoted."""
     url = command_line((http or HTTP_UNKNOWN).rstrip("/"))
     server, subject, last = finding.name_servers[0], finding.subjects[0], finding.subjects[-1]
+    server = server.rpartition("://")[2].rstrip("/")  # where the HTTP side alone is asked
     address_host, _, address_port = last.rpartition(":")
     return RULES[finding.check].command.format(
         server=command_line(server),

@@ -57,6 +57,8 @@ SILENT: Final = {
     ),
 }
 """What one sees, why, and what to do, by what is there."""
+DENIED: Final = frozenset({"unauthenticated", "forbidden"})
+"""Kinds of problems of callers that the rules of access do not admit."""
 HTTP_SILENT: Final = {
     Port.CLOSED: (
         "No process listens there, its machine is down, or a firewall is between.",
@@ -76,6 +78,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _unreachable(facts)
     yield from _remoting_as_http(facts)
     yield from _http_silent(facts)
+    yield from _http_denied(facts)
     yield from _slow(facts)
     yield from _versions(facts)
     yield from _options(facts)
@@ -86,8 +89,11 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _unreachable(facts: Facts) -> Iterator[Finding]:
     """Yield addresses where no name server answers, by what is there."""
     for server in facts.name_servers:
-        if server.failure is None:
-            continue
+        http = server.http
+        if server.failure is None or (
+            server.only_http and http is not None and (http.port or http.is_remoting)
+        ):
+            continue  # or the HTTP side has a finding of its own
         at = (server.address,)
         if server.port is Port.HTTP:
             yield Finding(
@@ -138,6 +144,22 @@ def _http_silent(facts: Facts) -> Iterator[Finding]:
             advice,
             why,
         )
+
+
+def _http_denied(facts: Facts) -> Iterator[Finding]:
+    for server in facts.reachable:
+        http = server.http
+        if http is not None and http.refused_kind in DENIED:
+            yield Finding(
+                Severity.WARNING,
+                "http-denied",
+                f"the HTTP side {http.url} refuses this caller: {http.failure}; leases, drains, jobs and limits are not"
+                " known, and what the name server finds about itself is missing here",
+                (server.address,),
+                (http.url,),
+                "Give --token-file with a token of a principal with the role operator or admin: mqns access create "
+                "makes one.",
+            )
 
 
 def _slow(facts: Facts) -> Iterator[Finding]:

@@ -23,7 +23,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         if server.http is not None:
             for own in server.http.findings:
                 seen_elsewhere = own.check == FOLLOWER_LATE and server.not_ready is not None
-                if own.check not in OF_ROUTES and not seen_elsewhere:
+                seen_elsewhere |= own.check in OF_ROUTES and not server.only_http
+                if not seen_elsewhere:
                     where.setdefault((server.http.url, own), []).append(server.address)
     for (url, own), servers in where.items():
         yield Finding(

@@ -78,6 +78,11 @@ SERVERS: list[tuple[str, list[NameServerFacts], list[Reported]]] = [
         [(E, "http-silent", BOTH, ("http://ns:8080",))],
     ),
     (
+        "an HTTP side that admits other callers",
+        [server(A, http=HttpFacts("http://ns:8080", "status 403", refused_kind="forbidden"))],
+        [(W, "http-denied", (A,), ("http://ns:8080",))],
+    ),
+    (
         "an HTTP side that is closed, of a name server that is, too",
         [server(A, failure="refused", http=HttpFacts("http://ns:8080", "refused", port=Port.CLOSED))],
         [(E, "name-server-silent", (A,), (A,)), (E, "http-silent", (A,), ("http://ns:8080",))],

@@ -297,3 +297,44 @@ def test_wrong_numbers_of_urls() -> None:
         ExitCode.WRONG_USAGE,
         "mqns: 2 of --http for 1 name server: one, or one for each\n",
     )
+
+
+def test_an_http_side_alone(scenes: list[Scene], unreachable: str) -> None:
+    """As through `kubectl port-forward`: no name server is named, and none is asked for."""
+    A.register(scenes[0].k1)
+    url = http_side(scenes[0].server)
+    alone: dict[str, str | None] = {"NAMESRV_ADDR": None}
+    ended = run("doctor", "--http", url, "--fail-on", "warning", "-o", "json", env=alone)
+    assert ended.code == ExitCode.OK, ended.out
+    assert ended.document["findings"] == []
+    (row,) = ended.document["nameServers"]
+    assert (row["address"], row["failure"], row["version"], row["brokers"]) == (url, None, None, None)
+    with_variable = run("doctor", "-o", "json", env=alone | {"MQNS_HTTP": url})
+    assert [row["address"] for row in with_variable.document["nameServers"]] == [url]
+    A.but(name="slave", id=1, addr="127.10.0.1:10921").register(scenes[0].k1)
+    eventually(
+        lambda: "broker-without-master" in rules(run("doctor", "--http", url, "-o", "json", env=alone))
+    )
+    remoting = address(scenes[0].server)
+    (wrong,) = run("doctor", "--http", remoting, "-o", "json", env=alone).document["findings"]
+    assert wrong["command"] == f"mqns doctor {remoting} --http http://127.0.0.1:8080"
+    silent = run("doctor", "--http", f"http://{unreachable}", "-o", "json", env=alone)
+    assert (silent.code, rules(silent)) == (ExitCode.UNREACHABLE, ["http-silent"])
+
+
+def test_an_http_side_that_wants_a_token(scenes: list[Scene]) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        ready = b'{"nowMillis":%d}' % (time.time() * 1000)
+        denied = b'{"type":"urn:redis-namesrv:unauthenticated","detail":"access denied: audit needs token"}'
+        status, body = (b"200 OK", ready) if b" /readyz " in request else (b"401 Unauthorized", denied)
+        head = b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        writer.write(head % (status, len(body)) + body)
+        writer.close()
+
+    with served(refuse) as address:
+        ended = run("doctor", "--http", f"http://{address}", "-o", "json", env={"NAMESRV_ADDR": None})
+    assert rules(ended, "warning") == ["http-denied"]
+    (finding,) = ended.document["findings"]
+    assert "access denied: audit needs token" in finding["what"]
+    assert "--token-file" in finding["advice"]
