@@ -16,7 +16,7 @@ from registry import access_tokens
 from registry.keys import Keys
 from registry.plans import Origin, Plan
 
-__all__ = ["POLL_S", "LivePrincipals", "Stored", "follow_stored", "stored"]
+__all__ = ["POLL_S", "LivePrincipals", "Stored", "Take", "follow_stored", "stored"]
 
 POLL_S: Final = 1.0
 """How often `poll` is to be called."""
@@ -28,25 +28,28 @@ Read = Loaded | InvalidAccessFile | None
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What of principals is in the store; `incarnation` is that of its event stream, "" before the first entry."""
+    """What of principals is in the store; `since` is when the first revocation was, `incarnation` that of its event
+    stream, "" before these."""
 
     tokens: tuple[StoredToken, ...] = ()
     revoked: frozenset[str] = frozenset()
+    since: str = ""
     incarnation: str = ""
 
 
 def stored(keys: Keys) -> Plan[Stored]:
     """Return what of principals is in the store."""
-    tokens, revoked, incarnation = yield from access_tokens.read_all(keys)
-    return Stored(_readable(tokens), revoked, incarnation)
+    tokens, revoked, since, incarnation = yield from access_tokens.read_all(keys)
+    return Stored(_readable(tokens), revoked, since, incarnation)
 
 
-def follow_stored(
-    keys: Keys, take: Callable[[Stored], Mapping[str, str]], worker_id: str, number: int
-) -> Plan[None]:
+Take = Callable[[Stored], Mapping[str, str]]
+"""Takes what of principals is in the store, and returns what is to be revoked there, with its principals."""
+
+
+def follow_stored(keys: Keys, take: Take, origin: Origin) -> Plan[None]:
     """Give `take` what of principals is in the store; what it returns is revoked there again, for other processes."""
     unnoted = take((yield from stored(keys)))
-    origin = Origin(f"{worker_id}-{number:x}", f"worker:{worker_id}")
     yield from access_tokens.revoke_again(keys, unnoted, origin)
 
 
@@ -54,8 +57,8 @@ class LivePrincipals:
     """`principals` are those in force; `count` gets the result of each reload of the file, `allowed` or `denied`.
     Raises InvalidAccessFile.
 
-    `unnoted` is what was revoked in a store that has been emptied or has lost writes since: it stays revoked, until the
-    store has noted it again."""
+    `unnoted` is what was revoked in a store that has been emptied, or has lost writes or its revocations since: it
+    stays revoked, until the store has noted it again."""
 
     def __init__(self, path: str, count: Count) -> None:
         self._file = WatchedAccessFile(Path(path)) if path else None
@@ -116,7 +119,7 @@ class LivePrincipals:
 
         `lost_writes`: it is as it was earlier, or was emptied."""
         before = self._stored
-        if before is not None and (lost_writes or stored.incarnation != before.incarnation):
+        if before is not None and (lost_writes or _is_another(stored, before)):
             self.unnoted |= before.revoked
         self.unnoted -= stored.revoked
         if stored == before:
@@ -142,6 +145,11 @@ class LivePrincipals:
         stored = self._stored or Stored()
         revoked = stored.revoked | self.unnoted
         self.principals = self._of_file.with_tokens(stored.tokens).without(revoked)
+
+
+def _is_another(stored: Stored, before: Stored) -> bool:
+    """Return whether a store was emptied since, or only its revocations were deleted."""
+    return stored.incarnation != before.incarnation or before.since not in ("", stored.since)
 
 
 def _readable(tokens: Iterable[access_tokens.Token]) -> tuple[StoredToken, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 import redis as redis_py
 from apiflask import APIFlask
 
-from access.live import stored
+from access.live import follow_stored
 from api import (
     audit,
     brokers,
@@ -113,7 +113,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     guard.install(
         app,
         options,
-        lambda: server.run_probe(stored(server.keys)),
+        lambda take: server.run_probe(follow_stored(server.keys, take, own_origin())),
         lambda records: server.run_probe(records.write(server.keys, own_origin())),
     )
     rate_limits.install(app, options)

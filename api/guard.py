@@ -7,7 +7,7 @@ from typing import Final
 from flask import Flask, current_app, request
 
 from access.classes import AccessClass
-from access.live import Stored
+from access.live import Take
 from access.principals import Principals
 from access.proof import BadCredential, Proof
 from access.records import Records
@@ -73,12 +73,12 @@ class Guard:
 
 
 def install(
-    app: Flask, options: Options, read: Callable[[], Stored], write: Callable[[Records], None]
+    app: Flask, options: Options, follow: Callable[[Take], None], write: Callable[[Records], None]
 ) -> None:
-    """Have all requests of an application checked, before all that is registered later; `read` reads what the store
-    has of principals, `write` writes records of access."""
+    """Have all requests of an application checked, before all that is registered later; `follow` has what
+    the store has of principals taken, `write` writes records of access."""
     records = Records()
-    tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), read)
+    tokens = Tokens(options.access_file, partial(COUNTERS.secured, "config"), follow)
     app.extensions[EXTENSION] = Guard(options, tokens, AccessRecords(records, partial(write, records)))
     COUNTERS.first_ends = tokens.first_ends
     COUNTERS.last_reload = tokens.last_reload_successful

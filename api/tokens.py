@@ -1,6 +1,7 @@
 """Bearer tokens of requests: those of the access file, and those of the store."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from threading import Lock
 from time import monotonic, time
 from typing import Final
@@ -8,7 +9,7 @@ from typing import Final
 from redis.exceptions import RedisError
 
 from access.first_ends import FirstEnds
-from access.live import POLL_S, LivePrincipals, Stored
+from access.live import POLL_S, LivePrincipals, Stored, Take
 from access.principals import Principals
 from access.proof import BadCredential, Proof
 from access.tokens import id_of
@@ -23,16 +24,16 @@ RETRY_S: Final = 1.0
 SEEN_S: Final = 60.0
 """For how long a token of the store that was good reads on while the store is away."""
 
-Read = Callable[[], Stored]
+Follow = Callable[[Take], object]
 
 
 class Tokens:
-    """The tokens of one process, for threads; `read` reads what the store has of them, None where there is no store.
-    Raises InvalidAccessFile."""
+    """The tokens of one process, for threads; `follow` has what the store has of them taken, and what was returned
+    revoked there again (`access.live.follow_stored`), None where there is no store. Raises InvalidAccessFile."""
 
-    def __init__(self, access_file: str, count: Callable[[str], None], read: Read | None) -> None:
+    def __init__(self, access_file: str, count: Callable[[str], None], follow: Follow | None) -> None:
         self._live = LivePrincipals(access_file, count)
-        self._read = read
+        self._follow = follow
         self._lock = Lock()
         self._polled_at = self._read_at = self._failed_at = float("-inf")
         self._seen: dict[str, float] = {}
@@ -83,7 +84,7 @@ class Tokens:
         """Return the principals, and whether they are those of now as far as the store knows."""
         with self._lock:
             self._poll()
-            is_fresh = self._read is None or self._is_fresh(self._read, monotonic())
+            is_fresh = self._follow is None or self._is_fresh(self._follow, monotonic())
             return self._live.principals, is_fresh
 
     def _poll(self) -> None:
@@ -93,17 +94,22 @@ class Tokens:
             self._polled_at = now
             self._live.poll(time())
 
-    def _is_fresh(self, read: Read, now: float) -> bool:
+    def _is_fresh(self, follow: Follow, now: float) -> bool:
         if now - self._read_at < FRESH_S:
             return True
         if now - self._failed_at < RETRY_S:
             return False
         try:
-            stored = read()
+            follow(self._take)
         except (StoreUnavailable, RedisError):
             self._failed_at = monotonic()
             return False
         self._read_at = monotonic()
-        if self._live.take(stored):
-            self._seen = {id: at for id, at in self._seen.items() if now - at <= SEEN_S}
         return True
+
+    def _take(self, stored: Stored) -> Mapping[str, str]:
+        """Take what the store has; return one of what it lost: by the entry of that workers revoke all again."""
+        if self._live.take(stored):
+            now = monotonic()
+            self._seen = {id: at for id, at in self._seen.items() if now - at <= SEEN_S}
+        return dict(islice(self._live.unnoted_with_owners().items(), 1))

@@ -2,7 +2,8 @@
   says so.
   KEYS[1] events:meta     hash  incarnation, seq
   KEYS[2] access:tokens   hash  token id -> its record as JSON
-  KEYS[3] access:revoked  hash  id of a credential or principal -> {"at_ms","by"}
+  KEYS[3] access:revoked  hash  id of a credential or principal -> {"at_ms","by"}; "since" -> the entry of its first one, by
+          which one that was deleted meanwhile is known
   KEYS[4] access:reported hash  "rules" -> those in force, "end:" and the id of a credential -> its end (ms)
   ARGV[1] request as JSON: origin, cause, fields of the entry {name, value, ...}, rows, most. A row is
           {"tokens", "revoked" or "reported", field, text before, text after}, "" = absent, "*" = any text; most = how
@@ -31,6 +32,7 @@ for _, row in ipairs(r.rows) do
     redis.call("HDEL", tables[name], field)
   else
     redis.call("HSET", tables[name], field, after)
+    if name == "revoked" then redis.call("HSETNX", tables[name], "since", last) end
   end
 end
 return last

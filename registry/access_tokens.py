@@ -58,6 +58,8 @@ ID_MOST: Final = 512
 TOKEN: Final = "token:"
 UNKNOWN: Final = "unknown"
 """The principal in entries about a credential that the access file has no more."""
+SINCE: Final = "since"
+"""The field of the revocations that says since when there are some; no id is so short."""
 ANY: Final = "*"
 """As text before: whatever is there."""
 
@@ -110,11 +112,12 @@ def read(keys: Keys) -> Plan[tuple[Token, ...]]:
 
 def revoked(keys: Keys) -> Plan[frozenset[str]]:
     """Return the ids of credentials and principals that are revoked: `acl:<key>`, `token:<id>`, `principal:<name>` …"""
-    return frozenset((yield call("HGETALL", keys.access_revoked)))
+    return frozenset((yield call("HGETALL", keys.access_revoked))) - {SINCE}
 
 
-def read_all(keys: Keys) -> Plan[tuple[tuple[Token, ...], frozenset[str], str]]:
-    """Return the stored tokens, what is revoked, and the incarnation of the event stream, "" before its first entry.
+def read_all(keys: Keys) -> Plan[tuple[tuple[Token, ...], frozenset[str], str, str]]:
+    """Return the stored tokens, what is revoked, since when there are revocations, and the incarnation of the event
+    stream; "" for before the first one.
 
     In one round trip, the incarnation last: rows of before are not taken for those of a store emptied meanwhile."""
     rows, noted, incarnation = yield Batch(
@@ -124,7 +127,7 @@ def read_all(keys: Keys) -> Plan[tuple[tuple[Token, ...], frozenset[str], str]]:
             call("HGET", keys.events_meta, "inc"),
         )
     )
-    return _tokens(rows), frozenset(noted), incarnation or ""
+    return _tokens(rows), frozenset(noted) - {SINCE}, noted.get(SINCE, ""), incarnation or ""
 
 
 def create(keys: Keys, new: Grant, origin: Origin) -> Plan[Token]:
@@ -199,7 +202,7 @@ def restore(keys: Keys, credential: str, principal: str, origin: Origin) -> Plan
     _check_principal(principal)
     while True:
         noted: str | None = yield call("HGET", keys.access_revoked, credential)
-        if noted is None:
+        if noted is None or credential == SINCE:
             return ""
         rows = [("revoked", credential, ANY, "")]
         subject = _Subject(credential, principal)

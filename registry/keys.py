@@ -26,7 +26,7 @@
     ns:{<namespace>}:settings               hash    name server configuration shared by all workers
     ns:{<namespace>}:settings:given         hash    what the last start gave for each of them
     ns:{<namespace>}:access:tokens          hash    token id -> {"hash","principal","created_ms","expires_ms",…}
-    ns:{<namespace>}:access:revoked         hash    id of a credential or principal -> {"at_ms","by"}
+    ns:{<namespace>}:access:revoked         hash    id of a credential or principal -> {"at_ms","by"}; since
     ns:{<namespace>}:access:used            hash    id of a credential -> Unix minute of its last use
     ns:{<namespace>}:access:reported        hash    "rules" -> those in force, end:<credential> -> its end (ms)
     ns:{<namespace>}:events                 stream  every change a client could see

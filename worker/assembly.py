@@ -177,9 +177,7 @@ class Assembly:
 
     def _origin(self, peer: Peer, proof: Proof | None) -> Origin:
         op = f"{self._worker_id}-{next(self.numbers):x}"
-        if proof is None:
-            return Origin(op, f"wire:{peer.address}")
-        return Origin(op, proof.actor, peer.address)
+        return Origin(op, f"wire:{peer.address}") if proof is None else Origin(op, proof.actor, peer.address)
 
     def _claimant(self, command: Command, peer: Peer, verdict: Verdict) -> Claimant:
         """Return the caller of a request as owner of brokers."""
@@ -251,7 +249,8 @@ class Assembly:
 
     async def _read_access(self, lost_writes: bool) -> None:
         take = partial(self.guard.take_stored, lost_writes=lost_writes)
-        await self.driver.run(follow_stored(self.keys, take, self._worker_id, next(self.numbers)))
+        origin = Origin(f"{self._worker_id}-{next(self.numbers):x}", f"worker:{self._worker_id}")
+        await self.driver.run(follow_stored(self.keys, take, origin))
 
     async def _read_brokers(self) -> Listed:
         """Return which brokers the store has."""

@@ -44,6 +44,18 @@ def test_a_revocation_that_is_taken_back_is_over(live: LivePrincipals) -> None:
     assert live.unnoted == frozenset()
 
 
+@pytest.mark.parametrize("since", ["", "9-0"])
+def test_what_was_revoked_stays_so_where_the_revocations_alone_were_deleted(
+    live: LivePrincipals, since: str
+) -> None:
+    live.take(Stored(revoked=REVOKED, since="5-0", incarnation="1"))
+    live.take(Stored(since=since, incarnation="1"))
+    assert (is_good(live), live.unnoted) == (False, REVOKED)
+    live.take(Stored(revoked=REVOKED, since="9-0", incarnation="1"))
+    live.take(Stored(since="9-0", incarnation="1"))
+    assert (is_good(live), live.unnoted) == (True, frozenset())
+
+
 @pytest.mark.parametrize(("incarnation", "lost_writes"), [("2", False), ("", False), ("1", True)])
 def test_what_a_store_has_lost_stays_revoked_until_that_is_taken_back(
     live: LivePrincipals, incarnation: str, *, lost_writes: bool

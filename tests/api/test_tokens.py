@@ -13,10 +13,10 @@ import pytest
 import redis as redis_py
 
 from access.failures import MOST
-from access.live import Stored
+from access.live import Stored, Take
 from access.proof import BadCredential
 from access.tokens import new_token
-from api.tokens import RETRY_S, SEEN_S, Tokens
+from api.tokens import FRESH_S, RETRY_S, SEEN_S, Tokens
 from mqnamesrv.store import EmbeddedStore
 from registry.errors import StoreUnavailable
 from testbed.eventually import eventually
@@ -191,13 +191,13 @@ def test_a_process_that_begins_without_the_store_does_not_guess_what_is_revoked(
     path, tokens = access_file(tmp_path)
     answers: list[Stored | None] = [None, Stored(revoked=frozenset({"principal:the-reader"})), None]
 
-    def read() -> Stored:
+    def follow(take: Take) -> None:
         answer = answers[0]
         if answer is None:
             raise StoreUnavailable("away")
-        return answer
+        take(answer)
 
-    here = Tokens(str(path), lambda result: None, read)
+    here = Tokens(str(path), lambda result: None, follow)
     for token in tokens.values():
         with pytest.raises(StoreUnavailable, match="may have revoked"):
             here.proof(token, reads=True)
@@ -207,6 +207,22 @@ def test_a_process_that_begins_without_the_store_does_not_guess_what_is_revoked(
         assert here.proof(tokens["operator"], reads=False).actor == "token:the-operator"
         with pytest.raises(BadCredential, match="revoked"):
             here.proof(tokens["reader"], reads=True)
+
+
+@pytest.mark.needs("curl")
+def test_what_is_revoked_stays_so_and_is_noted_again_where_the_key_was_deleted(
+    store: EmbeddedStore, redis: redis_py.Redis, tmp_path: Path
+) -> None:
+    path, tokens = access_file(tmp_path)
+    revoked, credential = "ns:{default}:access:revoked", "principal:the-operator"
+    with http_workers(store.url, 1, access_file=str(path)) as address:
+        body = json.dumps({"credential": credential})
+        assert curl(*JSON, "-d", body, f"http://{address}/v1/access/revocations")[0] == 200
+        assert put(address, tokens["operator"])[0] == 401
+        redis.delete(revoked)
+        time.sleep(FRESH_S)
+        assert put(address, tokens["operator"])[0] == 401
+        assert redis.hexists(revoked, credential)
 
 
 @pytest.mark.needs("curl")

@@ -10,7 +10,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any, Final, NamedTuple
 
 from access.classes import ALL, OPERATORS, AccessClass
-from access.live import Stored
+from access.live import Take
 from access.named import Named
 from api.allowed_hosts import AllowedHosts, own_names
 from api.caller import proof_in
@@ -107,10 +107,10 @@ def _ask(needed: AccessClass, peer: str, headers: Mapping[str, str], away: bool,
 
 @cache
 def _tokens(away: bool) -> Tokens:
-    return Tokens(str(known()), lambda result: None, _no_store if away else stored)
+    return Tokens(str(known()), lambda result: None, _no_store if away else lambda take: take(stored()))
 
 
-def _no_store() -> Stored:
+def _no_store(take: Take) -> None:
     raise StoreUnavailable("away")
 
 

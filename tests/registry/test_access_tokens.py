@@ -12,6 +12,7 @@ from registry.access_changes import DAY_MS
 from registry.access_tokens import (
     OVER_KEPT_MS,
     REVOKED_MOST,
+    SINCE,
     TOKENS_MOST,
     VALID_MOST_MS,
     VALID_MS,
@@ -19,6 +20,7 @@ from registry.access_tokens import (
     Token,
     create,
     read,
+    read_all,
     restore,
     revoke,
     revoked,
@@ -188,6 +190,18 @@ def test_what_the_access_file_has_is_noted_as_revoked_until_it_is_restored(
     assert ns.run(revoked(ns.keys)) == frozenset()
     assert ns.run(restore(ns.keys, credential, "p", origin())) == ""
     assert ns.new_entries() == []
+
+
+def test_since_when_there_are_revocations_outlives_them_and_is_none(ns: Namespace) -> None:
+    first = ns.run(revoke(ns.keys, "acl:K", "p", origin()))
+    ns.run(revoke(ns.keys, "acl:L", "p", origin()))
+    assert ns.run(read_all(ns.keys))[1:3] == (frozenset({"acl:K", "acl:L"}), first)
+    for credential in ("acl:K", "acl:L", SINCE):
+        ns.run(restore(ns.keys, credential, "p", origin()))
+    assert ns.run(read_all(ns.keys))[1:3] == (frozenset(), first)
+    assert ns.run(revoked(ns.keys)) == frozenset()
+    ns.store.delete(ns.keys.access_revoked)
+    assert ns.run(read_all(ns.keys))[2] == ""
 
 
 def test_revocations_are_bounded(ns: Namespace) -> None:

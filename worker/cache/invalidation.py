@@ -70,11 +70,11 @@ class Invalidation:
             if _changes_options(event):
                 self._counters.cache_drops.add("settings")
                 await self._read_settings_again()
-            elif event.kind == EventKind.ACCESS_CHANGED:
-                await self._reread_access(False)
-            else:
+            elif event.kind != EventKind.ACCESS_CHANGED:
                 self._counters.cache_drops.add("event")
                 self._apply(event)
+            if event.kind == EventKind.ACCESS_CHANGED or _is_of_keys(event):
+                await self._reread_access(False)
             if _is_of_empty_store(event):
                 await self._reread_access(True)
             if timeout_ms := event.get("timeout_ms"):
@@ -220,8 +220,12 @@ store."""
 
 def _changes_options(event: Event) -> bool:
     """Whether settings changed, or keys of a wrong type were deleted: settings or drains may be gone."""
-    kind = event.kind
-    return kind == EventKind.SETTINGS_CHANGED or (kind == EventKind.TABLES_REPAIRED and event.cause == "keys")
+    return event.kind == EventKind.SETTINGS_CHANGED or _is_of_keys(event)
+
+
+def _is_of_keys(event: Event) -> bool:
+    """Return whether keys of a wrong type were deleted, of settings or revocations maybe."""
+    return event.kind == EventKind.TABLES_REPAIRED and event.cause == "keys"
 
 
 def _is_of_empty_store(event: Event) -> bool:
