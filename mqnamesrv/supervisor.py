@@ -185,7 +185,10 @@ class Supervisor:
 
     def _reload(self) -> None:
         if (refused := self._refusal()) is not None:
-            log.error("SIGHUP: no worker is reloaded, since new ones would not serve: %s", refused)
+            log.error(
+                "SIGHUP: no worker is reloaded, since new ones would not serve: %s; correct the file, and send SIGHUP again",
+                refused,
+            )
             return
         log.info("SIGHUP: reloading the workers")
         for watched in self._watched:
