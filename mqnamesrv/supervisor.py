@@ -186,7 +186,7 @@ class Supervisor:
     def _reload(self) -> None:
         if (refused := self._refusal()) is not None:
             log.error(
-                "SIGHUP: no worker is reloaded, since new ones would not serve: %s; correct the file, and send SIGHUP again",
+                "SIGHUP: no worker is reloaded, since new ones would not serve: %s; correct it, and send SIGHUP again",
                 refused,
             )
             return
