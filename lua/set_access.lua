@@ -32,7 +32,7 @@ for _, row in ipairs(r.rows) do
     redis.call("HDEL", tables[name], field)
   else
     redis.call("HSET", tables[name], field, after)
-    if name == "revoked" then redis.call("HSETNX", tables[name], "since", last) end
+    if name == "revoked" and not redis.call("HGET", KEYS[3], "since") then redis.call("HSET", KEYS[3], "since", last) end
   end
 end
 return last

@@ -135,9 +135,8 @@ class RequestReader:
             plain = opening.receive(data)
         finally:
             self._replies.tls = opening.tls
-            begun = (
-                opening.begun_bytes
-            )  # 64 KiB at most, as of a frame; nearly all headers are too short to count
+            # A header has 64 KiB at most, and counts as a frame does; nearly all are too short to count.
+            begun = opening.begun_bytes
             self.intake.incomplete(LONG if begun else 0, begun)
         if opening.header is not None:
             self._connection.owner.introduced(self._connection, opening.header.source)
