@@ -7,6 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
 
+from msgspec.structs import replace
+
 from registry.ownership import UNGUARDED, Claimant
 from registry.registration.register import Registration
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
@@ -119,6 +121,10 @@ class Model:
         reinstated = me.lapsed and broker.addrs.get(r.id) is me
         living = (r.cluster, r.address) in self.members and not me.lapsed
         renews = broker.addrs.get(r.id) is me
+        has_another = any(named is not broker for named, _ in self._places(me))
+        if living and has_another and not me.registrant.startswith("principal:"):
+            claimant = replace(claimant, claims=False)  # its limits may not name that one
+        renews_others = living and claimant.guard and not claimant.observes and not may_take(me, claimant)
         if me.lapsed:
             self._leave(me)
             me.lapsed, me.registrant = False, ""
@@ -158,12 +164,13 @@ class Model:
         if r.id == MASTER or prime:
             self._write(broker, r, body, every, prime and broker.acting, delete_missing)
         self.members[r.cluster, r.address] = me
-        me.version, me.ha, me.timeout_ms = body.data_version.text(), r.ha or "", r.timeout_ms
+        me.version, me.ha = body.data_version.text(), r.ha or ""
+        me.timeout_ms = max(r.timeout_ms, me.timeout_ms) if renews_others else r.timeout_ms
         me.renewals += 1
         if body.filter_servers is not None:
             me.filters = body.filter_servers
         me.registrant = next_registrant(me, claimant)
-        if owner:
+        if owner and not (renews_others and is_of_own_host(me)):
             me.owners[owner] = claimant.registrant.partition(":")[2]
         if r.id == MASTER or master is None or master.lapsed:
             return Answer()
@@ -216,14 +223,15 @@ class Model:
     def unregister(self, cluster: str, address: str, name: str, claimant: Claimant = UNGUARDED) -> None:
         broker = self.brokers.get(name)
         if broker is not None:
-            living = [one for one in broker.addrs.values() if not one.lapsed and one.address == address]
-            if not all(may_take(one, claimant) for one in living):
+            living = [one for one in broker.addrs.values() if not one.lapsed]
+            of_others = [one for one in living if not may_take(one, claimant)]
+            if any(one.address == address for one in of_others):
                 raise Owned
             self._record_lapses(broker, None)
             for number, member in list(broker.addrs.items()):
                 if member.address == address:
                     self._vacate(broker, number)
-            broker.reduced = True  # even if the address was not in it
+            broker.reduced |= not of_others  # even if the address was not in it
         me = self.members.get((cluster, address))
         if me is not None and me.lapsed:
             self._leave(me)
@@ -275,6 +283,9 @@ class Model:
         latest = {name: broker.topics.get(topic) for name, broker in self.brokers.items()}
         for name, queues in rows[:unknown]:
             registrants = {member.registrant for member in self.brokers[name].addrs.values()}
+            master = self.brokers[name].addrs.get(MASTER)
+            if master is not None and master.registrant.startswith("principal:"):
+                registrants = {master.registrant}
             if latest[name] == queues or claimant.registrant in registrants:
                 continue
             if claimant.guard and any(one.startswith("principal:") for one in registrants):
@@ -370,6 +381,8 @@ def next_registrant(member: ModelMember, claimant: Claimant) -> str:
         return new
     if new.startswith("principal:"):
         return last if claimant.guard and not claimant.takes else new
-    host = last.removeprefix("host:")
-    is_own = host == member.address.rpartition(":")[0].strip("[]")
-    return last if is_own or host in member.owners.values() else new
+    return last if is_of_own_host(member) or last.removeprefix("host:") in member.owners.values() else new
+
+
+def is_of_own_host(member: ModelMember) -> bool:
+    return member.registrant == f"host:{member.address.rpartition(':')[0]}"
