@@ -109,7 +109,8 @@ local guest = is_stranger and r.observes ~= 1
 
 -- The member is another's, and this only renews it: with the guard that brings its end no nearer.
 local renews_others = living and r.guard == 1 and r.observes ~= 1 and not may_take(r, member)
-if renews_others then r.timeout = math.max(r.timeout, tonumber(member.fields.timeout)) end
+local keeps_timeout = renews_others and tonumber(member.fields.timeout) > r.timeout
+if keeps_timeout then r.timeout = tonumber(member.fields.timeout) end
 
 -- The living member in the way of a request that is not its registrant's.
 local function in_the_way()
@@ -281,7 +282,8 @@ fields.ha, fields.timeout = r.ha, tostring(r.timeout)
 if r.filters then fields.filters = r.filters ~= "[]" and r.filters or nil end
 fields.since = fields.since or tostring(ctx.now)
 if r.last == 1 then
-  fields.dv, fields.sig, fields.applied = r.dv, r.sig, tostring(r.applied)
+  -- Sent again it may be its registrant's, and is no short cut then: that one has the timeout that it asks for.
+  fields.dv, fields.sig, fields.applied = r.dv, not keeps_timeout and r.sig or nil, tostring(r.applied)
   fields.at = broker.epoch .. ":" .. broker.gen
 else
   fields.sig, fields.applied = nil, nil

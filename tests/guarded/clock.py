@@ -5,7 +5,7 @@ from time import time
 from typing import Final
 
 TURNS: Final = 20
-"""Of the loop, within which what sleeps has heard that it has to wake sooner; real time leaves it that."""
+"""Of the loop, within which a sleeping task learns of an end that comes sooner; real time leaves it as many."""
 
 
 class Clock:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from testbed.access_file import AccessFile
-from testbed.eventually import eventually
+from testbed.eventually import eventually, stays
 from tests.mqnamesrv.process import NameServer
 from tests.mqnamesrv.test_metrics import value
 
@@ -78,8 +78,7 @@ def test_a_worker_that_begins_meanwhile_waits_until_it_is_right(broken: Broken, 
         os.kill(pid, signal.SIGKILL)
     eventually(lambda: "this worker serves nothing" in broken.server.output, 10)
     waiting = broken.workers(side) - before
-    time.sleep(2)  # a loop of workers that end has others by then
-    assert (broken.workers(side), broken.workers(other)) == (waiting, kept)
+    stays(lambda: (broken.workers(side), broken.workers(other)) == (waiting, kept), for_s=0.9, every_s=0.3)
     assert "Traceback" not in broken.server.output
     assert broken.server.output.count("this worker serves nothing") == 1
     broken.file.write(RIGHT)
@@ -103,8 +102,7 @@ def test_a_reload_meanwhile_replaces_no_worker(broken: Broken) -> None:
     broken.server.send(signal.SIGHUP)
     eventually(lambda: "SIGHUP: no worker is reloaded" in broken.server.output, 10)
     assert REASON in broken.server.output.rpartition("SIGHUP: no worker is reloaded")[2]
-    time.sleep(1)
-    assert broken.workers("remoting", "http") == before
+    stays(lambda: broken.workers("remoting", "http") == before, for_s=0.9, every_s=0.3)
     broken.file.write(RIGHT)
     broken.server.send(signal.SIGHUP)
     eventually(lambda: broken.workers("remoting", "http").isdisjoint(before), 20)

@@ -183,6 +183,14 @@ def test_a_stranger_brings_the_end_of_a_hosts_member_no_nearer(ns: Namespace, *,
     assert timeout_ms(ns) == 2_000
 
 
+def test_a_host_that_renews_has_its_own_timeout_once_the_member_is_its_own(ns: Namespace) -> None:
+    """Also if it sends the same again."""
+    ns.register(by=HERE, timeout_ms=60_000)
+    for expected in (60_000, 1_000):
+        ns.register(version=2, timeout_ms=1_000, by=THERE)
+        assert (registrant(ns), timeout_ms(ns)) == (THERE.registrant, expected)
+
+
 def connections(ns: Namespace) -> set[str]:
     fields = ns.store.hkeys(ns.keys.member(f"c1:{A0}"))
     return {field.partition("/")[2] for field in fields if field.startswith("owner:")}
