@@ -56,6 +56,8 @@ PROFILE = settings(
     suppress_health_check=list(HealthCheck),
 )
 _namespaces = count(1)
+State = tuple[int, int, bool]
+"""Of a member: its serial, how often it was renewed, and whether its lease is over."""
 
 
 class RegistryMachine(RuleBasedStateMachine):
@@ -69,9 +71,7 @@ class RegistryMachine(RuleBasedStateMachine):
         self.replayed = Tables()
         self.registrants = dict[str, str]()  # by key of the member, those of before
         self.seen = "-"
-        self.disconnected: list[
-            tuple[Disconnected, int, int]
-        ] = []  # with the member's serial, and how often it was renewed
+        self.disconnected: list[tuple[Disconnected, State]] = []
         self.store.zadd(self.keys.workers, {"w1": 9e15, "w2": 9e15})
 
     def run(self, plan: Plan[Any]) -> Any:
@@ -142,18 +142,16 @@ class RegistryMachine(RuleBasedStateMachine):
         assert (member_left is not None) == last
         if member_left is not None:
             member = self.model.members[cluster, address]
-            self.disconnected.append((member_left, member.serial, member.renewals))
+            self.disconnected.append((member_left, state_of(member)))
 
     @rule()
     def remove_disconnected(self) -> None:
         if not self.disconnected:
             return
-        member_left, serial, renewals = self.disconnected.pop(0)
+        member_left, state = self.disconnected.pop(0)
         self.run(remove_disconnected(self.keys, member_left, "lost", origin()))
         member = self.model.members.get((member_left.cluster, member_left.address))
-        if member is None or member.lapsed or member.owners:
-            return
-        if (member.serial, member.renewals) == (serial, renewals):
+        if member is not None and not member.owners and state_of(member) == state:
             self.model.remove_disconnected(member)
 
     @rule(
@@ -322,6 +320,10 @@ def tables_of(model: Model) -> Any:
     }
     members = {key(one): (one.version, one.ha, one.timeout_ms, one.filters) for one in model.members.values()}
     return brokers, members
+
+
+def state_of(member: ModelMember) -> State:
+    return member.serial, member.renewals, member.lapsed
 
 
 def test_any_requests_in_any_order(each_store: EmbeddedStore) -> None:
