@@ -63,13 +63,15 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def first_look(look: Look[P], command: str, place: P, since: float) -> Seen:
-    """Repeat the command until it shows the fault, for WITHIN_S from `look.after_s` on: then it is stopped."""
-    begin = since + look.after_s
+    """Repeat the command until it shows the fault, for WITHIN_S from `look.after_s` on: then it is stopped, and the
+    last one that came to its end is returned, if one did."""
+    begin, ended = since + look.after_s, None
     time.sleep(max(begin - time.monotonic(), 0.0))
     while True:
         seen = _run(look, command, place, since, begin + WITHIN_S)
+        ended = ended if seen.exit_code is None else seen
         if seen.shown or time.monotonic() + PAUSE_S + seen.took_s > begin + WITHIN_S:
-            return seen
+            return ended or seen
         time.sleep(PAUSE_S)
 
 

@@ -48,6 +48,11 @@ def test_each_pattern_has_to_be_there(place: Place) -> None:
     assert "did not show it (echo one: exit code 0, one)" in next(unseen(shown))
 
 
+def test_one_that_is_stopped_does_not_hide_what_the_one_before_printed(place: Place) -> None:
+    shown = seen('grep -q second "$LOG" && exec sleep 9; echo second >> "$LOG"; echo first', place, "never")
+    assert (shown.exit_code, shown.lines) == (0, ("first",))
+
+
 def test_it_is_repeated_until_it_shows_the_fault(place: Place) -> None:
     assert seen('cat "$LOG"; echo more >> "$LOG"', place, "more").shown
 
