@@ -16,7 +16,7 @@ from registry import access_tokens
 from registry.keys import Keys
 from registry.plans import Origin, Plan
 
-__all__ = ["POLL_S", "LivePrincipals", "Stored", "Take", "follow_stored", "stored"]
+__all__ = ["POLL_S", "LivePrincipals", "Stored", "Take", "follow_stored"]
 
 POLL_S: Final = 1.0
 """How often `poll` is to be called."""
@@ -37,19 +37,13 @@ class Stored(msgspec.Struct, frozen=True):
     incarnation: str = ""
 
 
-def stored(keys: Keys) -> Plan[Stored]:
-    """Return what of principals is in the store."""
-    tokens, revoked, since, incarnation = yield from access_tokens.read_all(keys)
-    return Stored(_readable(tokens), revoked, since, incarnation)
-
-
 Take = Callable[[Stored], Mapping[str, str]]
 """Takes what of principals is in the store, and returns what is to be revoked there, with its principals."""
 
 
 def follow_stored(keys: Keys, take: Take, origin: Origin) -> Plan[None]:
     """Give `take` what of principals is in the store; what it returns is revoked there again, for other processes."""
-    unnoted = take((yield from stored(keys)))
+    unnoted = take((yield from _stored(keys)))
     yield from access_tokens.revoke_again(keys, unnoted, origin)
 
 
@@ -145,6 +139,12 @@ class LivePrincipals:
         stored = self._stored or Stored()
         revoked = stored.revoked | self.unnoted
         self.principals = self._of_file.with_tokens(stored.tokens).without(revoked)
+
+
+def _stored(keys: Keys) -> Plan[Stored]:
+    """Return what of principals is in the store."""
+    tokens, revoked, since, incarnation = yield from access_tokens.read_all(keys)
+    return Stored(_readable(tokens), revoked, since, incarnation)
 
 
 def _is_another(stored: Stored, before: Stored) -> bool:
