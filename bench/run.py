@@ -4,7 +4,8 @@
 
 A complete run writes bench/RESULTS.md from what it measured, RESULTS.head.md and RESULTS.notes.md; with --only it
 prints the rows whose name holds TEXT. `--rounds 1 --seconds 1 --warm-up 1` is for trying a row out: its figures mean
-nothing. Nothing here is a test: figures depend on the machine.
+nothing. The brokers of a closed loop register once: one that takes more than 120 s in all is answered that they are
+gone. Nothing here is a test: figures depend on the machine.
 """
 
 import argparse
