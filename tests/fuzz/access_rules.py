@@ -84,7 +84,8 @@ def _network(text: str) -> tuple[int, int, int] | None:
 def _prefix(text: str, width: int) -> int | None:
     """Return the length of a prefix, of IPv4 also one that is written as a mask, or as its complement."""
     if text.isascii() and text.isdecimal():
-        return int(text) if len(text) < 9 and int(text) <= width else None
+        digits = text.lstrip("0") or "0"
+        return int(digits) if len(digits) < 9 and int(digits) <= width else None
     if width != 32:
         return None
     try:
