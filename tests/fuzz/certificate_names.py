@@ -71,7 +71,7 @@ def _compare(names: CertificateNames, data: bytes) -> None:
     except UNREAD:
         return
     assert names.not_after == end.timestamp()
-    assert [*names.uris] == [uri for uri in uris if uri and uri.isprintable()]
+    assert [*names.uris] == [uri for uri in uris if uri and uri.isprintable() and uri.isascii()]
     assert [*names.dns] == [name.lower() for name in dns if name and name.isprintable() and name.isascii()]
     assert names.cn == (common if not uris and not dns else None)
 
