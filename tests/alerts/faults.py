@@ -28,6 +28,7 @@ from testbed.broker import Broker, Topic
 from testbed.connection import V5_3_3, Connection
 from testbed.eventually import eventually
 from testbed.processes import send, stopped
+from tests.alerts.recording import LATE
 from tests.alerts.service import AWAITED_S, Peer, Service, repeated
 from tests.mqpipeline.serving.example import AS_OF, RUN, row
 from worker.jobs.route_checker import VERSIONS
@@ -269,7 +270,7 @@ def _many_brokers(number: int) -> tuple[str, str]:
     return f"big-{number}", f"127.0.6.{number % 200}:{10911 + number}"
 
 
-@fault("small", "TaskStalled", for_s=14)
+@fault("small", "TaskStalled", for_s=LATE + 6)
 def jobs_and_schedulers_stand_still(service: Service) -> Iterator[None]:
     family = service.family
     with stopped(*family.schedulers, *family.job_workers):
