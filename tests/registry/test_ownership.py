@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -204,6 +205,50 @@ def test_strangers_connections_are_none_of_a_hosts_own_address(ns: Namespace) ->
     assert connections(ns) == {"1"}
     ns.register(version=3, by=replace(THERE, observes=True), owner="w1/3", host="127.2.2.2")
     assert connections(ns) == {"1", "3"}
+
+
+@pytest.mark.parametrize(
+    "by", [HOME, replace(UNNAMED, home=HOME.registrant)], ids=["a host", "a principal of it"]
+)
+@pytest.mark.parametrize(
+    ("name", "number", "cluster"),
+    [("b1", 0, "c1"), ("b1", 1, "c1"), ("b1", 0, "c2"), ("b2", 0, "c1")],
+    ids=str,
+)
+def test_a_host_has_its_own_address_though_a_stranger_was_there_first(
+    ns: Namespace, by: Claimant, name: str, number: int, cluster: str
+) -> None:
+    """As in the seconds of a restart. It has nothing of what the stranger registered there, which owned it else."""
+    ns.tick("w1")
+    squat = partial(ns.register, name, number, ["T1", "X"], cluster=cluster, at=A0, timeout_ms=600_000)
+    squat(owner="w1/1", host="127.2.2.2", by=THERE)
+    ns.register(owner="w1/2", host="127.1.1.1", by=by)
+    assert (ns.addrs(), registrant(ns), timeout_ms(ns)) == ({0: A0}, by.registrant, 120_000)
+    assert (set(ns.topics()), connections(ns)) == ({"T1", "T2"}, {"2"})
+    assert name == "b1" or ns.addrs(name) == {}
+    with refusal(ns):
+        ns.register("b2", 0, at=A0, by=THERE)
+    with refusal(ns):
+        ns.unregister(by=THERE)
+
+
+def test_a_host_unregisters_its_own_address_though_a_stranger_was_there_first(ns: Namespace) -> None:
+    ns.register(by=THERE)
+    ns.unregister(by=HOME)
+    assert ns.addrs() == {}
+
+
+def test_no_host_has_its_own_address_where_a_principal_registered_it(ns: Namespace) -> None:
+    ns.register(by=P1)
+    for by in (HOME, replace(UNNAMED, home=HOME.registrant)):
+        with refusal(ns):
+            ns.register(version=2, by=by)
+
+
+def test_while_it_observes_what_a_stranger_registered_at_a_hosts_address_stays(ns: Namespace) -> None:
+    ns.register("b2", at=A0, by=THERE)
+    ns.register(by=replace(HOME, observes=True))
+    assert ns.addrs() == ns.addrs("b2") == {0: A0}
 
 
 def test_strangers_connections_displace_none_of_the_registrants(ns: Namespace) -> None:
