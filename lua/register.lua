@@ -98,7 +98,9 @@ if takes_over then
   -- As Java does: by what the holder's address registered in the newcomer's cluster.
   local rival = member_of(ctx, string.match(key, "^[^:]*:") .. address_of(holder))
   local state = tonumber(string.match(rival.fields.dv or "", "^(%d+):") or 0)
-  if address_of(holder) ~= address_of(key) and state > r.state and not lapsed(ctx, rival.lease) then
+  -- But a principal takes its broker's name from a host, which could say any version.
+  local claims = r.guard == 1 and r.claims == 1 and not is_principal(member_of(ctx, holder).fields.registrant)
+  if address_of(holder) ~= address_of(key) and state > r.state and not claims and not lapsed(ctx, rival.lease) then
     -- The refused newcomer changes nothing, not even the lapses that this script would record.
     local refusal = { now = ctx.now, origin = r.origin, entries = {} }
     emit(refusal, "conflict_seen", "state_version", {

@@ -144,7 +144,8 @@ class Model:
         holder = broker.addrs.get(r.id)
         rival = self.members.get((r.cluster, holder.address)) if holder else None
         state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
-        if holder and holder.address != r.address and state > body.data_version.state_version:
+        claims = claimant.guard and claimant.takes and holder and holder.registrant.startswith("host:")
+        if holder and holder.address != r.address and state > body.data_version.state_version and not claims:
             return Answer(refused=True)
         if living and not (renews and may_renew(me, claimant)) and not may_take(me, claimant):
             raise Owned

@@ -436,6 +436,18 @@ def test_a_lower_state_version_is_what_refuses_first(ns: Namespace) -> None:
     assert ns.register(at=ELSEWHERE, state=1, by=THERE).refused
 
 
+@pytest.mark.parametrize(("by", "takes"), [(P1, True), (UNNAMED, False), (HERE, False)], ids=str)
+def test_a_strangers_state_version_keeps_no_principal_away(
+    ns: Namespace, by: Claimant, *, takes: bool
+) -> None:
+    """Otherwise a stranger with the highest one has the name of a principal's broker for as long as it likes."""
+    ns.register(at=ELSEWHERE, state=1 << 62, by=THERE)
+    assert ns.register(by=by).refused is not takes
+    assert ns.addrs() == {0: A0 if takes else ELSEWHERE}
+    ns.register(at=ELSEWHERE, version=2, state=1 << 62, by=by)
+    assert ns.register(version=3, by=by).refused  # as ever among its own
+
+
 def test_without_the_guard_all_is_as_with_java(ns: Namespace) -> None:
     ns.register(by=P1)
     for act in (ns.heartbeat, ns.register):
