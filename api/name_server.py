@@ -99,6 +99,7 @@ def claimant() -> Claimant:
         guard=options.ownership_guard,
         observes=observes(options),
         claims=claims,
+        home=registrant_at(host()),
         reported=_refusals,
     )
 

@@ -8,7 +8,7 @@
   ARGV[1] request as JSON: origin {op, actor, peer}, name, cluster, id, member (<cluster>:<addr>), ha, zone, acting
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
-          came from, network (that host, an IPv6 one with its neighbours), registrant, guard, observes and claims
+          came from, network (that host, an IPv6 one with its neighbours), registrant, home, guard, observes and claims
           (lua/includes/ownership.lua), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
           (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
@@ -58,6 +58,18 @@ if member.exists and not living then
   if not leave(ctx, member, "expired") then return { "again", commit(ctx), deferred_names(ctx) } end
   member.gone, member.fields.since, member.fields.registrant = false, nil, nil
 end
+
+-- What strangers registered at this host's own address is nothing of the broker's: that begins anew.
+local at_home = r.observes ~= 1 and { member } or {}
+for _, other in ipairs(r.observes ~= 1 and sorted_ids(broker.addrs) or {}) do
+  if address_of(broker.addrs[other]) == address_of(key) then at_home[#at_home + 1] = member_of(ctx, broker.addrs[other]) end
+end
+for _, of_stranger in ipairs(at_home) do
+  if comes_home(r, of_stranger) then
+    if not leave(ctx, of_stranger, "replaced") then return { "again", commit(ctx), deferred_names(ctx) } end
+    if of_stranger == member then living, stored, member.gone, member.fields = false, {}, false, {} end
+  end
+end
 local first = next(broker.addrs) == nil and not reinstated
 
 -- A principal claims a host's member where its limits name the broker: none that has another name too, which they may not.
@@ -86,7 +98,9 @@ if takes_over then
   -- As Java does: by what the holder's address registered in the newcomer's cluster.
   local rival = member_of(ctx, string.match(key, "^[^:]*:") .. address_of(holder))
   local state = tonumber(string.match(rival.fields.dv or "", "^(%d+):") or 0)
-  if address_of(holder) ~= address_of(key) and state > r.state and not lapsed(ctx, rival.lease) then
+  -- But a principal takes its broker's name from a host, which could say any version.
+  local claims = r.guard == 1 and r.claims == 1 and not is_principal(member_of(ctx, holder).fields.registrant)
+  if address_of(holder) ~= address_of(key) and state > r.state and not claims and not lapsed(ctx, rival.lease) then
     -- The refused newcomer changes nothing, not even the lapses that this script would record.
     local refusal = { now = ctx.now, origin = r.origin, entries = {} }
     emit(refusal, "conflict_seen", "state_version", {

@@ -67,14 +67,16 @@ class Claimant(msgspec.Struct, frozen=True):
     """The caller of a request about a broker, as the owner that it would be.
 
     `guard` is the option ownershipGuard; with `observes` what it refuses is reported and done. `claims`: of a
-    principal, whether its limits name the broker, so that it may take what a host registered. `operates`: ownership
-    does not bind it where operators may ask the same (217). `proved`: the very bytes of the request prove the
-    principal, so that its answer may be cached by them. `reported` are refusals that need no event."""
+    principal, whether its limits name the broker, so that it may take what a host registered. `home`: the host that it
+    comes from, as a registrant, "" where it is that itself. `operates`: ownership does not bind it where operators may
+    ask the same (217). `proved`: the very bytes of the request prove the principal, so that its answer may be cached by
+    them. `reported` are refusals that need no event."""
 
     registrant: str
     guard: bool = False
     observes: bool = False
     claims: bool = True
+    home: str = ""
     operates: bool = False
     proved: bool = False
     reported: ReportedRefusals | None = None
@@ -84,11 +86,17 @@ class Claimant(msgspec.Struct, frozen=True):
         """Return whether it may take what a host registered."""
         return self.claims and self.registrant.startswith(PRINCIPAL)
 
+    @property
+    def comes_from(self) -> str:
+        """Return the registrant that its host is."""
+        return self.home or self.registrant
+
     def arguments(self) -> dict[str, object]:
         """Return what a script has to know of it: nothing without the guard."""
         if not self.guard:
             return {}
-        return {"guard": 1, "registrant": self.registrant, "claims": int(self.takes)}
+        who = {"registrant": self.registrant, "home": self.comes_from}
+        return {"guard": 1, "claims": int(self.takes), **who}
 
 
 def registrant_at(host: str | None) -> str:

@@ -192,6 +192,7 @@ class Assembly:
             guard=self.options.ownership_guard,
             observes=observes(self.options),
             claims=claims,
+            home=registrant_at(peer.host),
             operates=verdict.operates,
             proved=verdict.proof is not None,
             reported=self._refusals,

@@ -1,14 +1,22 @@
 --- @include "connections"
 --- @include "registrant"
 --- @include "tables"
--- What is for the registrant of a living member. A request has its own registrant, guard, and claims: 1 for a principal that
--- may take what a host registered.
+-- What is for the registrant of a living member. A request has its own registrant, home (the registrant that the host is
+-- from which it comes), guard, and claims: 1 for a principal that may take what a host registered.
+
+-- Whether a member has the very address of the host that asks, and another host registered it: else a stranger that is
+-- there first, as while a broker restarts, would own that broker, or keep it away by another name.
+local function comes_home(r, member)
+  local registrant = member.fields.registrant
+  if r.guard ~= 1 or not registrant or registrant == r.home or is_principal(registrant) then return false end
+  return r.home == "host:" .. (string.match(address_of(member.key), "^(.*):%d+$") or "")
+end
 
 -- Whether a request may take a member's place, give it another one, or remove it.
 local function may_take(r, member)
   local registrant = member.fields.registrant
   return r.guard ~= 1 or not registrant or registrant == r.registrant
-    or (r.claims == 1 and not is_principal(registrant))
+    or (r.claims == 1 and not is_principal(registrant)) or comes_home(r, member)
 end
 
 -- The reply to one that may not: {cluster, address, end of the lease (ms), now, 1 with a connection, {host, ...}}.

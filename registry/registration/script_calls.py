@@ -32,6 +32,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout: int
     limits: Limits
     registrant: str
+    home: str
     counts: Counts
     last: int
     single: int
@@ -98,6 +99,7 @@ def register_request(
         host=context.host,
         network=context.network,
         registrant=context.claimant.registrant,
+        home=context.claimant.comes_from,
         guard=int(context.claimant.guard),
         observes=int(context.claimant.observes),
         claims=int(context.claimant.takes),

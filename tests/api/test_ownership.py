@@ -76,6 +76,16 @@ def test_the_token_of_a_reader_claims_no_broker(http: Http, redis: redis_py.Redi
     assert http("POST", "/v1/brokers", MOVED, environ_overrides=shown_by(Role.BROKER)).status == 200
 
 
+def test_a_principal_has_its_hosts_address_though_another_host_was_there_first(http: Http) -> None:
+    here = {"REMOTE_ADDR": MASTER.rpartition(":")[0]}
+    proof = Proof("token", Principal("p", frozenset({Role.BROKER})), "token:t")
+    http.ok("POST", "/v1/brokers", a_broker(brokerName="made-up"))
+    shown = {"environ_overrides": here | {PROOF: proof}}
+    assert http("POST", "/v1/brokers", a_broker(), environ_overrides=THERE).status == 403
+    assert http("POST", "/v1/brokers", a_broker(), **shown).status == 200
+    assert http("POST", HEARTBEAT, MEMBER).status == 403
+
+
 def test_a_peer_without_an_address_is_a_host_of_its_own(http: Http, redis: redis_py.Redis) -> None:
     reply = http("POST", "/v1/brokers", a_broker(), environ_overrides={"REMOTE_ADDR": ""})
     assert reply.status == 200

@@ -115,6 +115,20 @@ def test_a_killed_brokers_id_is_free_at_once(guarded: NameServer, run: Run) -> N
     eventually(lambda: b.addr in addresses(connection))
 
 
+@pytest.mark.parametrize("name", ["broker-a", "made-up"])
+def test_a_host_has_its_own_address_though_a_stranger_with_a_connection_was_there_first(
+    guarded: NameServer, name: str
+) -> None:
+    """Otherwise a stranger that asks in the seconds of a restart keeps the broker away, or ends it when it likes."""
+    stranger, connection = Connection(guarded.port, source=THERE), Connection(guarded.port, source=HERE)
+    own = Broker(addr=f"{HERE}:10911")
+    assert accepted(Broker(name=name, addr=own.addr, counter=7), stranger)
+    assert accepted(own, connection)
+    assert own.unregister(stranger).code == ResponseCode.NO_PERMISSION
+    assert not accepted(Broker(name="another", addr=own.addr), stranger)
+    assert own.addr in addresses(connection)
+
+
 def test_it_is_free_too_when_the_worker_that_had_its_connection_died_with_it(
     guarded: NameServer, run: Run
 ) -> None:

@@ -117,6 +117,17 @@ def test_what_a_signed_broker_has_not_signed_is_refused_each_time(start: Start) 
     eventually(lambda: answered_by_bytes(server) == 2)
 
 
+def test_a_principal_has_its_hosts_address_though_a_stranger_was_there_first(start: Start) -> None:
+    """By a name that its limits do not name, too."""
+    server = start(accessBroker="open", bindAddress="127.0.0.1")
+    host = ADDRESS.rpartition(":")[0]
+    stranger, connection = Connection(server.port, source="127.0.0.66"), Connection(server.port, source=host)
+    assert ask(stranger, registration(body_of(), brokerName="made-up")) == DONE
+    assert ask(Connection(server.port), signed(of_round(0))) == REFUSED
+    assert ask(connection, signed(of_round(1))) == DONE
+    assert ask(stranger, registration(body_of())) == REFUSED
+
+
 @pytest.mark.conformance("AC-24")
 def test_a_signed_broker_whose_key_is_revoked_is_refused_at_once(start: Start) -> None:
     server = start()

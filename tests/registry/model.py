@@ -128,6 +128,11 @@ class Model:
         if me.lapsed:
             self._leave(me)
             me.lapsed, me.registrant = False, ""
+        for other in () if claimant.observes else (me, *broker.addrs.values()):
+            if other.address == r.address and comes_home(other, claimant):
+                self._leave(other, given_away=True)
+                if other is me:
+                    living, renews_others, me = False, False, ModelMember(r.cluster, r.address)
         first = not broker.addrs and not reinstated
         if first:
             broker = self.brokers[r.name] = ModelBroker(r.cluster)
@@ -139,7 +144,8 @@ class Model:
         holder = broker.addrs.get(r.id)
         rival = self.members.get((r.cluster, holder.address)) if holder else None
         state = int(rival.version.split(":")[0]) if rival and rival.version and not rival.lapsed else 0
-        if holder and holder.address != r.address and state > body.data_version.state_version:
+        claims = claimant.guard and claimant.takes and holder and holder.registrant.startswith("host:")
+        if holder and holder.address != r.address and state > body.data_version.state_version and not claims:
             return Answer(refused=True)
         if living and not (renews and may_renew(me, claimant)) and not may_take(me, claimant):
             raise Owned
@@ -332,9 +338,9 @@ class Model:
             if member.lapsed and member is not spared:
                 self._leave(member)
 
-    def _leave(self, member: ModelMember) -> None:
+    def _leave(self, member: ModelMember, *, given_away: bool = False) -> None:
         for broker, number in list(self._places(member)):
-            self._vacate(broker, number)
+            self._vacate(broker, number, given_away=given_away)
         self.members.pop((member.cluster, member.address), None)
 
     def _vacate(self, broker: ModelBroker, number: int, *, given_away: bool = False) -> None:
@@ -364,8 +370,15 @@ class Model:
 
 def may_take(member: ModelMember, claimant: Claimant) -> bool:
     """Whether a request may have the place of a living member, or give it another one."""
-    is_own = member.registrant == claimant.registrant
+    is_own = member.registrant == claimant.registrant or comes_home(member, claimant)
     return not claimant.guard or is_own or (claimant.takes and member.registrant.startswith("host:"))
+
+
+def comes_home(member: ModelMember, claimant: Claimant) -> bool:
+    """Whether it has the address of the claimant's host, and another host registered it."""
+    last, home = member.registrant, claimant.comes_from
+    is_anothers = last.startswith("host:") and last != home
+    return claimant.guard and is_anothers and home == f"host:{member.address.rpartition(':')[0]}"
 
 
 def may_renew(member: ModelMember, claimant: Claimant) -> bool:

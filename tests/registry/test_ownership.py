@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -206,6 +207,50 @@ def test_strangers_connections_are_none_of_a_hosts_own_address(ns: Namespace) ->
     assert connections(ns) == {"1", "3"}
 
 
+@pytest.mark.parametrize(
+    "by", [HOME, replace(UNNAMED, home=HOME.registrant)], ids=["a host", "a principal of it"]
+)
+@pytest.mark.parametrize(
+    ("name", "number", "cluster"),
+    [("b1", 0, "c1"), ("b1", 1, "c1"), ("b1", 0, "c2"), ("b2", 0, "c1")],
+    ids=str,
+)
+def test_a_host_has_its_own_address_though_a_stranger_was_there_first(
+    ns: Namespace, by: Claimant, name: str, number: int, cluster: str
+) -> None:
+    """As in the seconds of a restart. It has nothing of what the stranger registered there, which owned it else."""
+    ns.tick("w1")
+    squat = partial(ns.register, name, number, ["T1", "X"], cluster=cluster, at=A0, timeout_ms=600_000)
+    squat(owner="w1/1", host="127.2.2.2", by=THERE)
+    ns.register(owner="w1/2", host="127.1.1.1", by=by)
+    assert (ns.addrs(), registrant(ns), timeout_ms(ns)) == ({0: A0}, by.registrant, 120_000)
+    assert (set(ns.topics()), connections(ns)) == ({"T1", "T2"}, {"2"})
+    assert name == "b1" or ns.addrs(name) == {}
+    with refusal(ns):
+        ns.register("b2", 0, at=A0, by=THERE)
+    with refusal(ns):
+        ns.unregister(by=THERE)
+
+
+def test_a_host_unregisters_its_own_address_though_a_stranger_was_there_first(ns: Namespace) -> None:
+    ns.register(by=THERE)
+    ns.unregister(by=HOME)
+    assert ns.addrs() == {}
+
+
+def test_no_host_has_its_own_address_where_a_principal_registered_it(ns: Namespace) -> None:
+    ns.register(by=P1)
+    for by in (HOME, replace(UNNAMED, home=HOME.registrant)):
+        with refusal(ns):
+            ns.register(version=2, by=by)
+
+
+def test_while_it_observes_what_a_stranger_registered_at_a_hosts_address_stays(ns: Namespace) -> None:
+    ns.register("b2", at=A0, by=THERE)
+    ns.register(by=replace(HOME, observes=True))
+    assert ns.addrs() == ns.addrs("b2") == {0: A0}
+
+
 def test_strangers_connections_displace_none_of_the_registrants(ns: Namespace) -> None:
     ns.tick("w1")
     ns.register(by=HERE, owner="w1/1", host="127.1.1.1")
@@ -389,6 +434,18 @@ def test_a_damaged_registrant_is_replaced_by_the_next_registration(ns: Namespace
 def test_a_lower_state_version_is_what_refuses_first(ns: Namespace) -> None:
     ns.register(state=2, by=HERE)
     assert ns.register(at=ELSEWHERE, state=1, by=THERE).refused
+
+
+@pytest.mark.parametrize(("by", "takes"), [(P1, True), (UNNAMED, False), (HERE, False)], ids=str)
+def test_a_strangers_state_version_keeps_no_principal_away(
+    ns: Namespace, by: Claimant, *, takes: bool
+) -> None:
+    """Otherwise a stranger with the highest one has the name of a principal's broker for as long as it likes."""
+    ns.register(at=ELSEWHERE, state=1 << 62, by=THERE)
+    assert ns.register(by=by).refused is not takes
+    assert ns.addrs() == {0: A0 if takes else ELSEWHERE}
+    ns.register(at=ELSEWHERE, version=2, state=1 << 62, by=by)
+    assert ns.register(version=3, by=by).refused  # as ever among its own
 
 
 def test_without_the_guard_all_is_as_with_java(ns: Namespace) -> None:

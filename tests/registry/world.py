@@ -36,6 +36,7 @@ CLAIMANTS = (
     Claimant("principal:p1", guard=True),
     Claimant("principal:p2", guard=True),
     Claimant("principal:p2", guard=True, claims=False),
+    Claimant("principal:p2", guard=True, claims=False, home="host:127.1.0.1"),
 )
 Outcome = Any  # of a request, in a form that both sides can give
 
