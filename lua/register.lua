@@ -78,7 +78,8 @@ if living and r.claims == 1 and not is_principal(member.fields.registrant) then
   end
 end
 
--- Where hosts have filled the broker a principal that claims it takes them out, as many as one script may: else they could keep it away.
+-- Where hosts have filled the broker, a principal that claims it takes them out, as many as one script may: else they could
+-- keep it away.
 local function is_full_of_others()
   local members, clusters = 0, 0
   for _ in pairs(broker.addrs) do members = members + 1 end

@@ -67,6 +67,7 @@ def test_the_registrant_of_a_member_is_stored_with_and_without_the_guard(ns: Nam
 def test_registrants_have_a_text() -> None:
     assert registrant_at("10.0.0.1") == "host:10.0.0.1"
     assert registrant_at("fd00::1") == registrant_at("[fd00::1]") == "host:[fd00::1]"
+    assert registrant_at("::ffff:10.0.0.1") == registrant_at("[::ffff:a00:1]") == "host:10.0.0.1"
     assert {registrant_at(""), registrant_at(None)} == {"host:unix"}
     assert registrant_of("p1") == "principal:p1"
 
