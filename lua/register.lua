@@ -70,7 +70,6 @@ for _, of_stranger in ipairs(at_home) do
     if of_stranger == member then living, stored, member.gone, member.fields = false, {}, false, {} end
   end
 end
-local first = next(broker.addrs) == nil and not reinstated
 
 -- A principal claims a host's member where its limits name the broker: none that has another name too, which they may not.
 if living and r.claims == 1 and not is_principal(member.fields.registrant) then
@@ -78,6 +77,26 @@ if living and r.claims == 1 and not is_principal(member.fields.registrant) then
     if place.name ~= name then r.claims = 0 end
   end
 end
+
+-- Where hosts have filled the broker, a principal that claims it takes them out, as many as one script may: else they could
+-- keep it away.
+local function is_full_of_others()
+  local members, clusters = 0, 0
+  for _ in pairs(broker.addrs) do members = members + 1 end
+  for _ in pairs(broker.clusters) do clusters = clusters + 1 end
+  return not broker.addrs[id] and members >= r.limits.maxMembersOfBroker
+    or not broker.clusters[r.cluster] and clusters >= r.limits.maxClustersOfBroker
+end
+if r.guard == 1 and r.claims == 1 and r.observes ~= 1 and is_full_of_others() then
+  for count, other in ipairs(sorted_ids(broker.addrs)) do
+    local of_host = member_of(ctx, broker.addrs[other])
+    if of_host ~= member and not is_principal(of_host.fields.registrant) then
+      leave(ctx, of_host, "replaced", name)
+      if enough(ctx, count) then return { "again", commit(ctx), deferred_names(ctx) } end
+    end
+  end
+end
+local first = next(broker.addrs) == nil and not reinstated
 
 -- The same address under another id of the group: the switch of slave and master.
 local switched

@@ -16,6 +16,7 @@ from registry.caching.bounded import Bounded
 from registry.errors import NotOwner
 from registry.holder import Holder
 from registry.keys import Keys
+from registry.options.networks import address_of
 from registry.plans import Origin, Plan, ScriptCall, as_json
 
 __all__ = [
@@ -100,9 +101,12 @@ class Claimant(msgspec.Struct, frozen=True):
 
 
 def registrant_at(host: str | None) -> str:
-    """Return the registrant that a host is, an IPv6 one in brackets; "" and None are of a Unix socket."""
-    is_bare = host is not None and ":" in host and not host.startswith("[")
-    return f"host:[{host}]" if is_bare else f"host:{host or 'unix'}"
+    """Return the registrant that a host is, an IPv6 one in brackets, an IPv4 one also where it is mapped into IPv6; ""
+    and None are of a Unix socket."""
+    address = address_of(host or "")
+    if address is None:
+        return f"host:{host or 'unix'}"
+    return f"host:{address}" if address.version == 4 else f"host:[{address}]"
 
 
 def registrant_of(principal: str) -> str:

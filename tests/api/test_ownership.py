@@ -86,6 +86,14 @@ def test_a_principal_has_its_hosts_address_though_another_host_was_there_first(h
     assert http("POST", HEARTBEAT, MEMBER).status == 403
 
 
+def test_a_host_is_the_same_over_a_port_for_ipv4_and_ipv6(http: Http) -> None:
+    """Else it did not own its own address: whoever renewed its broker had it."""
+    mapped = {"REMOTE_ADDR": f"::ffff:{MASTER.rpartition(':')[0]}"}
+    assert http("POST", "/v1/brokers", a_broker(), environ_overrides=mapped).status == 200
+    assert http("POST", "/v1/brokers", a_broker(), environ_overrides=THERE).status == 200
+    assert http("DELETE", LEAVE, environ_overrides=THERE).status == 403
+
+
 def test_a_peer_without_an_address_is_a_host_of_its_own(http: Http, redis: redis_py.Redis) -> None:
     reply = http("POST", "/v1/brokers", a_broker(), environ_overrides={"REMOTE_ADDR": ""})
     assert reply.status == 200

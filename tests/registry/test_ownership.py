@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from registry.errors import LimitReached, NotOwner
+from registry.growth.limits import DEFAULT_LIMITS
 from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import ScriptItem, ask, joined
 from registry.queue_data.rewrite import add_write_perm
@@ -66,6 +67,7 @@ def test_the_registrant_of_a_member_is_stored_with_and_without_the_guard(ns: Nam
 def test_registrants_have_a_text() -> None:
     assert registrant_at("10.0.0.1") == "host:10.0.0.1"
     assert registrant_at("fd00::1") == registrant_at("[fd00::1]") == "host:[fd00::1]"
+    assert registrant_at("::ffff:10.0.0.1") == registrant_at("[::ffff:a00:1]") == "host:10.0.0.1"
     assert {registrant_at(""), registrant_at(None)} == {"host:unix"}
     assert registrant_of("p1") == "principal:p1"
 
@@ -434,6 +436,31 @@ def test_a_damaged_registrant_is_replaced_by_the_next_registration(ns: Namespace
 def test_a_lower_state_version_is_what_refuses_first(ns: Namespace) -> None:
     ns.register(state=2, by=HERE)
     assert ns.register(at=ELSEWHERE, state=1, by=THERE).refused
+
+
+FEW = replace(DEFAULT_LIMITS, max_members_of_broker=3, max_clusters_of_broker=3)
+
+
+@pytest.mark.parametrize("has_slave", [False, True], ids=["alone", "with a slave"])
+@pytest.mark.parametrize("clusters", [("c2",), ("c1", "c2", "c3")], ids=["members", "clusters"])
+def test_hosts_that_fill_a_broker_keep_no_principal_away(
+    ns: Namespace, clusters: tuple[str, ...], *, has_slave: bool
+) -> None:
+    """As in the seconds of its restart; what else they have stays."""
+    ns.limits = FEW
+    if has_slave:
+        ns.register("b1", 1, by=P1)
+    for number in range(2, 4 + (not has_slave)):
+        ns.register(
+            "b1", number, at=f"127.9.9.{number}:1", cluster=clusters[number % len(clusters)], by=THERE
+        )
+    ns.register("b2", 7, at="127.9.9.2:1", cluster=clusters[2 % len(clusters)], by=THERE)
+    for by in (HERE, UNNAMED):
+        with pytest.raises(LimitReached):
+            ns.register(cluster="c9", by=by)
+    ns.register(cluster="c1", by=P1)
+    assert ns.addrs() == {0: A0} | ({1: address("b1", 1)} if has_slave else {})
+    assert ns.addrs("b2") == {7: "127.9.9.2:1"}
 
 
 @pytest.mark.parametrize(("by", "takes"), [(P1, True), (UNNAMED, False), (HERE, False)], ids=str)
