@@ -45,8 +45,9 @@ def warnings(options: Options) -> tuple[str, ...]:
             f"httpTrustedProxies={options.http_trusted_proxies} has each client over HTTP name its own address; list "
             "the proxies"
         )
-    sentences += [f"accessFile: {warning}; take a longer one" for warning in _loaded(options).warnings]
-    return tuple(sentences)
+    loaded = _loaded(options)
+    sentences += [f"accessFile: {warning}; take a longer one" for warning in loaded.warnings]
+    return (*sentences, *_unasked(options, loaded.principals))
 
 
 def is_insecure(options: Options) -> bool:
@@ -117,6 +118,13 @@ def _closed_rules(options: Options, policy: Policy) -> Iterator[str]:
             yield f"{key}={getattr(options, attribute)} admits no caller, for {lack}"
 
 
+def _unasked(options: Options, principals: Principals) -> Iterator[str]:
+    """Yield that principals have certificates which no client is asked for: without them they are anonymous."""
+    names = [principal.name for principal in principals if principal.certificates]
+    if names and (lack := _why_no_certificates(with_tls_file(options))):
+        yield f"accessFile: no certificate proves principal {names[0]}, for {lack}"
+
+
 def _why_no_certificates(options: Options) -> str | None:
     """Return why callers cannot prove themselves by certificates, and the cure."""
     if TlsMode.parse(options.tls_server_mode) is TlsMode.DISABLED:
@@ -125,7 +133,10 @@ def _why_no_certificates(options: Options) -> str | None:
         return "tls.test.mode.enable=true; set it to false, and name key, certificate and trust file"
     optional = options.tls_server_need_client_auth.lower() == "optional" and options.tls_server_auth_client
     if not (optional or _asks_all(options)):
-        return "clients show no certificate; set tls.server.need.client.auth=require"
+        return (
+            "clients are asked for no certificate; set tls.server.need.client.auth=optional and "
+            "tls.server.authClient=true, or require"
+        )
     if not options.tls_server_trust_cert_path:
         return "no certificate is trusted; name their signers' in tls.server.trustCertPath"
     return None

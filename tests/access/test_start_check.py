@@ -108,8 +108,11 @@ def test_any_client_a_proxy_of_http_is_warned_of() -> None:
         (TRUSTED | {"MQNS_TLS_SERVER_MODE": "disabled"}, "tls.server.mode=disabled; "),
         (TRUSTED | {"MQNS_TLS_TEST_MODE_ENABLE": "true"}, "tls.test.mode.enable=true; "),
         (TRUSTED | {"MQNS_TLS_SERVER_TRUST_CERT_PATH": ""}, "tls.server.trustCertPath"),
-        (TRUSTED | {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "none"}, "tls.server.need.client.auth=require"),
-        (TRUSTED | {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "optional"}, "tls.server.need.client.auth=require"),
+        (TRUSTED | {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "none"}, "tls.server.authClient=true, or require"),
+        (
+            TRUSTED | {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "optional"},
+            "tls.server.authClient=true, or require",
+        ),
     ],
 )
 @pytest.mark.parametrize("rule", ["mtls", "net+mtls mtls+tls"])
@@ -126,6 +129,20 @@ def test_certificates_that_clients_can_show_are_enough() -> None:
     assert refusal(given("ACCESS_BROKER=mtls", **TRUSTED)) is None
     optional = {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "optional", "MQNS_TLS_SERVER_AUTH_CLIENT": "true"}
     assert refusal(given("ACCESS_BROKER=mtls", **TRUSTED | optional)) is None
+
+
+def test_certificates_of_principals_that_no_client_is_asked_for_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "access.toml"
+    file.write_text(
+        '[principals.brokers]\nroles = ["broker"]\ncertificates = ["dns:*.brokers.rocketmq.svc"]\n'
+    )
+    file.chmod(0o600)
+    half = TRUSTED | {"MQNS_TLS_SERVER_NEED_CLIENT_AUTH": "optional", "MQNS_ACCESS_FILE": str(file)}
+    (warning,) = warnings(given(**half))
+    assert warning.startswith(
+        "accessFile: no certificate proves principal brokers, for clients are asked for no"
+    )
+    assert warnings(given(MQNS_TLS_SERVER_AUTH_CLIENT="true", **half)) == ()
 
 
 def test_the_tls_file_counts(tmp_path: Path) -> None:
