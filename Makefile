@@ -58,7 +58,7 @@ sanitize: need-cc need-redis-server setup ## the compiled transport with Address
 	@tools/sanitize.sh $(ARGS)
 PEERS := haproxy jdk moto client-cpp client-go client-node
 interop: compiled need-redis-server $(PEERS:%=need-%) ## real brokers, clients, mqadmin and Java's name servers against this
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder tests/interop tests/differential --timeout 600 $(ARGS)
 differential: compiled need-redis-server need-jdk ## 20,000 random requests to Java's servers and to this one
 	@DIFFERENTIAL_EXAMPLES="$${DIFFERENTIAL_EXAMPLES:-600}" $(BIN)/pytest tests/differential -s $(ARGS)
 

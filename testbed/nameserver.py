@@ -21,7 +21,7 @@ from testbed.process_tree import family, holder
 from testbed.transports import VARIABLE, chosen
 
 COMMAND = Path(sys.executable).with_name("mqnamesrv")
-BOOT_S = 20.0
+BOOT_S = 90.0
 STOP_S = 20.0
 BOOTED = re.compile(r"The Name Server boot success\. serializeType=\w+, address [0-9.]+:(\d+)")
 

@@ -24,6 +24,7 @@ public class Consume {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             args.length > 4 ? args[4] : "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
+        Patience.of(consumer);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setPollNameServerInterval(100);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);

@@ -27,6 +27,7 @@ public class Delay {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
+        Patience.of(consumer);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
@@ -41,6 +42,7 @@ public class Delay {
 
         DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
+        Patience.of(producer);
         producer.start();
         for (int i = 0; i < count; i++) {
             Message message = new Message(topic, "TagA", String.valueOf(i), ("message " + i).getBytes("UTF-8"));
@@ -49,7 +51,7 @@ public class Delay {
             } else {
                 MessageAccessor.putProperty(message, "TIMER_DELAY_MS", when[1]);
             }
-            producer.send(message);
+            Patience.send(() -> producer.send(message));
         }
         complete.await(Integer.parseInt(args[3]), TimeUnit.SECONDS);
         System.out.printf("{\"received\":%d,\"shortest_ms\":%d,\"longest_ms\":%d}%n", delays.size(),

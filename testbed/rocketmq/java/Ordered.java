@@ -25,18 +25,21 @@ public class Ordered {
         int count = Integer.parseInt(args[2]);
         DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
+        Patience.of(producer);
         producer.start();
         int queues = producer.fetchPublishMessageQueues(topic).size();
         Set<String> used = ConcurrentHashMap.newKeySet();
         for (int i = 0; i < count; i++) {
             Message message = new Message(topic, "TagA", String.valueOf(i), String.valueOf(i).getBytes("UTF-8"));
-            used.add(producer.send(message,
-                (all, sent, order) -> all.get((Integer) order % all.size()), i % ORDERS).getMessageQueue().toString());
+            int order = i % ORDERS;
+            used.add(Patience.send(() -> producer.send(message,
+                (all, sent, number) -> all.get((Integer) number % all.size()), order)).getMessageQueue().toString());
         }
 
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
+        Patience.of(consumer);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");

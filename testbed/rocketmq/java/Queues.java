@@ -10,6 +10,7 @@ public class Queues {
     public static void main(String[] args) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("asks_for_queues", Signing.hook());
         producer.setNamesrvAddr(args[0]);
+        Patience.of(producer);
         producer.start();
         StringBuilder table = new StringBuilder();
         for (int i = 1; i < args.length; i++) {

@@ -35,6 +35,7 @@ public class Transact {
 
         TransactionMQProducer producer = new TransactionMQProducer("producers_of_" + topic, Signing.hook());
         producer.setNamesrvAddr(args[0]);
+        Patience.of(producer);
         producer.setTransactionListener(new TransactionListener() {
             @Override
             public LocalTransactionState executeLocalTransaction(Message message, Object number) {
@@ -55,6 +56,7 @@ public class Transact {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(args[0]);
+        Patience.of(consumer);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
@@ -68,8 +70,10 @@ public class Transact {
         consumer.start();
 
         for (int i = 0; i < 3 * triples; i++) {
+            int number = i;
             byte[] body = ("message " + i).getBytes("UTF-8");
-            producer.sendMessageInTransaction(new Message(topic, "TagA", String.valueOf(i), body), i);
+            Message message = new Message(topic, "TagA", String.valueOf(i), body);
+            Patience.send(() -> producer.sendMessageInTransaction(message, number));
         }
         complete.await(Integer.parseInt(args[3]), TimeUnit.SECONDS);
         long rolledBack = received.stream().filter(number -> number % 3 == ROLLED_BACK).count();
