@@ -132,17 +132,29 @@ def new_versions(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
     )
 
 
-def topic_changes(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
-    """Each broker registers all its topics, one of them other than the time before: its queues grow or shrink by one.
+def changed_topics(rounds: int) -> Iterator[TopicConfig]:
+    """Yield one topic after the other, other than the time before: its queues grow or shrink by one.
 
-    `rounds` topics grow, one at a time, then shrink again in the same order; so the last is followed by the first."""
-    table = topic_table(topics)
+    `rounds` topics grow, then shrink again in the same order; so the last is followed by the first."""
     for turn in range(2 * rounds):
-        name = f"bench_topic_{turn % rounds:06d}"
         queues = QUEUES + 1 if turn < rounds else QUEUES
-        table = table | {name: TopicConfig(name, queues, queues)}
+        yield TopicConfig(f"bench_topic_{turn % rounds:06d}", queues, queues)
+
+
+def topic_changes(brokers: int, topics: int, rounds: int) -> Iterator[bytes]:
+    """Each broker registers all its topics, one of them changed."""
+    table = topic_table(topics)
+    for turn, topic in enumerate(changed_topics(rounds)):
+        table = table | {topic.topic_name: topic}
         for broker in range(brokers):
             yield registration(broker, table, counter=2 + turn, stamp=turn)
+
+
+def increments(brokers: int, rounds: int) -> Iterator[bytes]:
+    """Each broker registers the changed topic alone, as those of 5.x do when one is made or altered."""
+    for turn, topic in enumerate(changed_topics(rounds)):
+        for broker in range(brokers):
+            yield registration(broker, {topic.topic_name: topic}, counter=2 + turn, stamp=turn)
 
 
 def heartbeats(brokers: int) -> Iterator[bytes]:
@@ -203,6 +215,7 @@ def scenes() -> list[Scene]:
                     lambda: unchanged(200, 10, 10),
                 ),
                 Workload("one topic of 10 changed", 0.9, 200, lambda: topic_changes(200, 10, 5)),
+                Workload("one topic of 10 registered alone", 0.5, 200, lambda: increments(200, 5)),
             ),
         ),
         Scene(registered(20_000, 2), heartbeat_loads(20_000, many)),
@@ -223,6 +236,10 @@ def scenes() -> list[Scene]:
                 Workload("unchanged registration, 1,000 topics", 6, 20, lambda: unchanged(20, 1_000, 10)),
                 Workload("one topic of 1,000 changed", 0.9, 20, lambda: topic_changes(20, 1_000, 5)),
             ),
+        ),
+        Scene(
+            registered(8, 1_000),
+            (Workload("one topic of 1,000 registered alone", 0.35, 8, lambda: increments(8, 500)),),
         ),
         Scene(
             registered(8, 10_000),
