@@ -41,11 +41,7 @@ class MemberTable:
         self._tables.drop(self._member)
         if not (diff.applied and decision.every and blocks.unique):
             return
-        texts = diff.texts
-        if blocks.unchanged and texts is not None:
-            texts = None if before is None or before.texts is None else _updated(before.texts, texts)
-        if texts is not None and len(texts) > TEXTS_MOST:
-            texts = None
+        texts = _texts(None if before is None else before.texts, diff.texts, whole=not blocks.unchanged)
         state = decision.done(done.epoch, done.generation)
         self._tables.put(
             self._member,
@@ -58,8 +54,16 @@ class MemberTable:
             self._tables.put(self._member, replace(table, signature=self._context.signature))
 
 
-def _updated(texts: Texts, others: Texts) -> Texts:
-    """Return `texts` with others in it: that of a table which is cached no more. A copy would take longer than all else
-    that is done with it; what another registration makes of it meanwhile the store refuses, since the state moved."""
-    texts.update(others)
-    return texts
+def _texts(before: Texts | None, written: Texts | None, *, whole: bool) -> Texts | None:
+    """Return what is known to be stored, of topics that the body does not name too: an incremental registration names
+    one of many. `written` is of all that it names if it was read `whole`.
+
+    `before` is changed, of a table that is cached no more. A copy would take longer than all else that is done with it;
+    what another registration makes of it meanwhile the store refuses, since the state moved."""
+    if written is None:
+        return None
+    if before is not None:
+        before.update(written)
+        if len(before) <= TEXTS_MOST:
+            return before
+    return written if whole and len(written) <= TEXTS_MOST else None

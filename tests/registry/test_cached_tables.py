@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from registry.drivers import run
 from registry.keys import Keys
-from registry.plans import Plan
+from registry.plans import Plan, ScriptItem
 from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.cache import RegistrationCache
 from registry.registration.cached_tables import BYTES_MOST, CachedTable, CachedTables
@@ -27,7 +27,7 @@ from tests.registry.stored import tables
 
 MANY = {f"a-topic-with-a-usual-name-{number:05}": "8,8,6,0" for number in range(1500)}
 NAMES = list(MANY)
-STEPS = ("change", "add", "leave out", "delete", "wipe", "write", "slave", "twin", "clean")
+STEPS = ("change", "add", "leave out", "delete", "wipe", "write", "slave", "twin", "clean", "increment")
 
 
 class Counting(CachedTables):
@@ -58,11 +58,13 @@ class Twins:
         self.version = 0
         self.hits = 0  # registrations that found their table cached
 
-    def register(self, number: int = 0, cluster: str = "c1") -> None:
+    def register(self, number: int = 0, cluster: str = "c1", topics: dict[str, str] | None = None) -> None:
+        """Register all topics, or `topics` of an incremental registration."""
         self.version += 1
         before = self.tables_cache.hits
         for ns, memory in zip(self.both, (self.registration_cache, None), strict=True):
-            asked = registration("b1", number, self.topics, version=self.version, cluster=cluster)
+            sent = self.topics if topics is None else topics
+            asked = registration("b1", number, sent, version=self.version, cluster=cluster)
             ns.run(register(ns.keys, asked, origin(), registration_cache=memory))
         self.hits += self.tables_cache.hits > before
 
@@ -76,6 +78,9 @@ class Twins:
             self.topics[name] = f"4,{number % 9},6,0"
         elif what == "add":
             self.topics[f"new-{number}"] = "1,1,6,0"
+        elif what == "increment":
+            self.topics[name] = f"3,{number % 9},6,0"
+            self.register(topics={name: self.topics[name]})
         elif what == "leave out":
             self.topics.pop(name, None)
         elif what == "delete":
@@ -127,6 +132,25 @@ def test_a_table_that_stays_as_it_was_stored_is_cached(redis: redis_py.Redis) ->
         twins.register()
         assert twins.hits == number + 1
     twins.assert_alike()
+
+
+def test_an_incremental_registration_leaves_the_other_topics_known(redis: redis_py.Redis) -> None:
+    """Each names one topic in turn, of those that the first one named all."""
+    (registration_cache, _), ns = caches(), Namespace(redis)
+
+    def plan(topics: dict[str, str], version: int) -> Plan[Registered]:
+        body = registration("b1", 0, topics, version=version)
+        return register(ns.keys, body, origin(), registration_cache=registration_cache)
+
+    run(plan(MANY, 1), redis)
+    for number in range(3):
+        registered = Stepped(plan({NAMES[number]: f"{number},1,6,0"}, 2 + number), redis)
+        assert isinstance(registered.request, ScriptItem), "it reads nothing before"
+        assert registered.request.name == "reregister_topics"
+        registered.finish()
+    topics = tables(redis, ns.keys).brokers["b1"].topics
+    assert topics == MANY | {NAMES[number]: f"{number},1,6,0" for number in range(3)}
+    ns.check()
 
 
 @pytest.mark.parametrize("what", ["delete", "wipe", "slave", "twin"])
