@@ -19,7 +19,7 @@ __all__ = ["OBSERVER", "Claim", "Position", "Unobserved", "read_next", "write_po
 
 OBSERVER: Final = "event_log"
 """The field of `events:consumers`."""
-READ: Final = 64
+READ: Final = 256
 """Entries of one read: one may have 64 KB."""
 NEW_MS: Final = 30_000
 """Where there is no position, entries of so long ago are new: a name server that starts has written some already."""

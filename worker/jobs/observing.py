@@ -23,8 +23,8 @@ __all__ = ["StreamObserver"]
 
 LOOK_EVERY_S: Final = 1.0
 """How late an entry is shown, and how soon after a claim."""
-REST_S: Final = 0.01
-"""Between two reads of a process that is behind: 2,000 to 4,000 entries a second."""
+REST_S: Final = 0.05
+"""Between two reads of a process that is behind: some 4,000 entries a second."""
 REPORT_EVERY_MS: Final = 10_000
 """How often a position is written at which nothing came."""
 MARGIN_S: Final = 1.0

@@ -59,7 +59,7 @@ KEPT_PERIODS = 3  # how long a done job's id stays taken: others may still be in
 KEPT_MIN_S = 30
 WAITING = 100  # more than can wait and live; ids of jobs that no worker took in time stay in their queue
 HAND_OVER_WITHIN_S = 2.0
-REST_S = 0.02  # a push is that much later, and a stream of changes costs little
+REST_S = 0.1  # a push is that much later, and a stream of changes costs little
 
 log = RateLimitedLog(logging.getLogger("worker.jobs.scheduler"))
 
