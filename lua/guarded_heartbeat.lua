@@ -9,6 +9,7 @@
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}, of a
           principal's member {..., "principal"}; {"owned", broker name, id}  ]]
 --- @include "lease_ends"
+--- @include "countdown"
 --- @include "registrant"
 local call = redis.call
 local members = {}
@@ -16,7 +17,7 @@ for i = 1, #ARGV, 2 do members[#members + 1] = ARGV[i] end
 local leases = call("ZMSCORE", KEYS[1], unpack(members))
 local ends = {}
 
-local function renewed(i)
+local function renewed(i, lease)
   local member = call("HMGET", KEYS[2 * i + 1], "timeout", "dv", "registrant")
   local of_principal = is_principal(member[3])
   if of_principal and member[3] ~= ARGV[2 * i] then
@@ -27,7 +28,7 @@ local function renewed(i)
   if not till then return { "lapsed" } end -- damaged: that script knows what counts
   ends[#ends + 1] = till
   ends[#ends + 1] = members[i]
-  call("SET", KEYS[2 * i], till, "PX", member[1])
+  if is_countdown_due(lease, member[1]) then call("SET", KEYS[2 * i], till, "PX", member[1]) end
   return { "renewed", member[1], member[2] or "", of_principal and "principal" or nil }
 end
 
@@ -39,7 +40,7 @@ for i = 1, #members do
   elseif now >= lease then
     replies[i] = { "lapsed" }
   else
-    replies[i] = renewed(i)
+    replies[i] = renewed(i, lease)
   end
 end
 if #ends > 0 then call("ZADD", KEYS[1], unpack(ends)) end

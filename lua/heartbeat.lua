@@ -7,6 +7,7 @@
   ARGV    member (<cluster>:<addr>)
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}  ]]
 --- @include "lease_ends"
+--- @include "countdown"
 local call = redis.call
 local leases = call("ZMSCORE", KEYS[1], unpack(ARGV))
 local replies, ends = {}, {}
@@ -22,7 +23,7 @@ for i = 1, #ARGV do
     if till then
       ends[#ends + 1] = till
       ends[#ends + 1] = ARGV[i]
-      call("SET", KEYS[2 * i], till, "PX", member[1])
+      if is_countdown_due(lease, member[1]) then call("SET", KEYS[2 * i], till, "PX", member[1]) end
       replies[i] = { "renewed", member[1], member[2] or "" }
     else
       replies[i] = { "lapsed" } -- damaged: that script knows what counts

@@ -54,7 +54,8 @@ local function mend_member(id, key)
   end
   -- Written before the clock went back.
   if member.lease > latest + SLACK_MS then member.lease, member.dirty = latest, true end
-  if member.lease > ctx.now + SLACK_MS and redis.call("EXISTS", K.alive(key)) == 0 then member.dirty = true end
+  local short = fields.timeout / 8 -- lua/includes/countdown.lua
+  if member.lease > ctx.now + short + SLACK_MS and redis.call("EXISTS", K.alive(key)) == 0 then member.dirty = true end
   if member.dirty then mended(ctx, "members") end
 end
 

@@ -6,7 +6,7 @@
     ns:{<namespace>}:broker:<name>          hash    epoch, gen, cluster, acting, zone, in:<cluster>, addr:<id>
     ns:{<namespace>}:epoch                  string  the last epoch given to a broker
     ns:{<namespace>}:pending:<name>         string  claim of a first registration in several scripts (short TTL)
-    ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), its TTL the countdown
+    ns:{<namespace>}:alive:<cluster>:<addr> string  end of the lease (ms), or up to an eighth of a time-out less
     ns:{<namespace>}:member:<cluster>:<addr> hash   what the member registered; outlives the lease
     ns:{<namespace>}:leases                 zset    <cluster>:<addr> -> end of the lease (ms, Redis clock)
     ns:{<namespace>}:lapses                 zset    members gone by a lapse just now -> its ms (short TTL)

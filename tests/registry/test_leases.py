@@ -7,6 +7,8 @@ from registry.clusters import cluster_info, member_group
 from registry.errors import TopicNotFound
 from registry.expiry.worker_lease import SERVICE_IDLE_MS, tick
 from registry.members import lease_clock
+from registry.ownership import UNGUARDED, Claimant
+from registry.registration.heartbeat import renew_lease
 from registry.routes import read_route
 from rocketmq_remoting.data_version import DataVersion
 from tests.registry.brokers import address, origin
@@ -19,6 +21,10 @@ MEMBER = f"c1:{A0}"
 def away(ns: Namespace, for_ms: int = 20_000) -> int:
     """The store was away for so long: no worker could note that leases can be renewed. Returns the last tick."""
     return ns.silent_for(for_ms)
+
+
+def lease(ns: Namespace) -> int:
+    return int(ns.store.zscore(ns.keys.leases, MEMBER))
 
 
 def end_hold_at(ns: Namespace, until_ms: int) -> None:
@@ -63,6 +69,27 @@ def test_a_heartbeat_renews_the_lease(ns: Namespace) -> None:
     assert accepted.version == DataVersion(0, 1_700_000_000_000, 1)
     assert 29_000 < ns.store.zscore(ns.keys.leases, MEMBER) - ns.now_ms() <= 30_000
     assert 29_000 < ns.store.pttl(ns.keys.alive(MEMBER)) <= 30_000
+
+
+@pytest.mark.parametrize(
+    "claimant", [UNGUARDED, Claimant("host:127.0.0.1", guard=True)], ids=["open", "guarded"]
+)
+def test_the_countdown_is_written_once_in_an_eighth_of_the_timeout(ns: Namespace, claimant: Claimant) -> None:
+    eighth = 120_000 // 8
+    ns.register()
+    dues = []
+    for ago in (0, 0, 1_000, eighth - 1, eighth, 3 * eighth):
+        ns.store.zincrby(ns.keys.leases, -ago, MEMBER)  # as if it had been renewed so long ago
+        before, countdown = lease(ns), ns.store.get(ns.keys.alive(MEMBER))
+        ns.next_ms()
+        ns.run(renew_lease(ns.keys, "c1", A0, origin(), claimant=claimant))
+        now = lease(ns)
+        assert now > before
+        dues.append(now // eighth != before // eighth)
+        assert ns.store.get(ns.keys.alive(MEMBER)) == (str(now) if dues[-1] else countdown)
+    assert not all(dues)
+    assert dues[-2:] == [True, True]
+    ns.check()
 
 
 def test_a_heartbeat_registers_no_member(ns: Namespace) -> None:

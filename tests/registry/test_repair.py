@@ -457,6 +457,18 @@ def test_a_lease_that_the_clock_left_behind_is_cut(ns: Namespace) -> None:
     assert ns.store.pttl(ns.keys.alive(key)) <= 120_000
 
 
+@pytest.mark.parametrize(("left_ms", "repaired"), [(14_000, 0), (40_000, 1)])
+def test_a_countdown_that_ended_a_bit_before_the_lease_is_no_damage(
+    ns: Namespace, left_ms: int, repaired: int
+) -> None:
+    """Heartbeats write it once in an eighth of the time-out, which is 15 s here."""
+    populate(ns)
+    key = b1_key(ns.keys)
+    ns.store.zadd(ns.keys.leases, {key: ns.now_ms() + left_ms})
+    ns.store.delete(ns.keys.alive(key))
+    assert a_walk(ns).members == repaired
+
+
 def test_mapping_info_is_compared_in_parts(ns: Namespace) -> None:
     """Of a topic that is static on many brokers, and of a broker with many static topics; the texts are long."""
     names, topics = [f"b{number}" for number in range(40)], ("T1", *(f"S{number}" for number in range(40)))
