@@ -60,7 +60,8 @@ within 36 s. Changes from a time without any scheduler are logged and counted wh
 the last 256 entries at most twice, by the next one: position and counts are in different places, so counts are \
 published first, then the position is written |
 | a failover loses the newest positions, and the scheduler ends too | the entries between, twice |
-| a hand-over in the midst of an operator's act of many entries | the act once, if one of the last 256 entries is of it |
+| a hand-over in the midst of an operator's act of many entries | the act once, if one of the last 256 entries \
+is of it |
 | entries were trimmed before, by age or memory | \
 not; the log says how many: `… changes before <id> are neither logged nor counted` |
 | the stream began again | entries of the new one; what the old one had behind the position is gone, and has no number |
