@@ -90,7 +90,8 @@ def have_known_by_bytes(connections: Iterable[Connection], *requests: Command) -
 
 def await_refusal(server: NameServer, connections: Iterable[Connection], *requests: Command) -> None:
     """Ask until the first request is refused over each connection, new ones too; then all are."""
-    every = [*connections, *(Connection(server.port) for _ in range(4))]  # one worker may have all that there were
+    others = [Connection(server.port) for _ in range(4)]  # one worker may have all that there were
+    every = [*connections, *others]
     await_code(every, requests[0], REFUSED, WITHIN_S)
     for connection in every:
         assert [code_of(connection, request) for request in requests] == [REFUSED] * len(requests)
