@@ -8,7 +8,6 @@
   ARGV    registrant that the caller is
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}, of a
           principal's member {..., "principal"}; {"owned", broker name, id}  ]]
---- @include "lease_ends"
 --- @include "countdown"
 --- @include "registrant"
 local call = redis.call

@@ -6,7 +6,6 @@
   KEYS    member:<m>  hash    timeout, dv
   ARGV    member (<cluster>:<addr>)
   Returns for each {"unknown"}, {"lapsed"}: for reinstate_member.lua; {"renewed", timeout (ms), data version}  ]]
---- @include "lease_ends"
 --- @include "countdown"
 local call = redis.call
 local leases = call("ZMSCORE", KEYS[1], unpack(ARGV))

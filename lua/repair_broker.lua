@@ -54,7 +54,7 @@ local function mend_member(id, key)
   end
   -- Written before the clock went back.
   if member.lease > latest + SLACK_MS then member.lease, member.dirty = latest, true end
-  local short = fields.timeout / 8 -- lua/includes/countdown.lua
+  local short = countdown_part(fields.timeout)
   if member.lease > ctx.now + short + SLACK_MS and redis.call("EXISTS", K.alive(key)) == 0 then member.dirty = true end
   if member.dirty then mended(ctx, "members") end
 end
