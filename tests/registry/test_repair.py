@@ -621,10 +621,12 @@ def test_a_minute_for_ten_thousand_topics_of_thirty_brokers(ns: Namespace, pause
     for number in range(30):
         ns.register(f"broker-{number:02}", 0, topics, timeout_ms=3_600_000)
     pauses_s.clear()
-    before_s = used(ns.store)
+    reading_s, before_s = reading(ns), used(ns.store)
     assert ns.run(Walk(ns.keys, origin(), "w", timeout_ms=120_000).run()) == Repaired()
+    walking_s = used(ns.store) - before_s
+    reading_s += reading(ns)
     assert sum(pauses_s) < 59
-    assert used(ns.store) - before_s < 0.06 * sum(pauses_s)  # 0.018 alone, 0.034 seen where others work
+    assert walking_s < 2.2 * reading_s  # 1.7 to 2.0, on a busy machine too; 0.02 of the pauses on a quiet one
     ns.store.flushall()
 
 
@@ -690,6 +692,15 @@ def test_slices_that_follow_each_other_pause_for_as_long_as_all_of_them_may_take
     assert min(pauses_s) * ROWS_PER_S >= slices.TOGETHER
     assert max(pauses_s) * ROWS_PER_S < 2 * slices.TOGETHER
     assert sum(pauses_s) * ROWS_PER_S > 10 * 2000 - slices.TOGETHER
+
+
+def reading(ns: Namespace) -> float:
+    """Return the CPU time in which the store has the topics of all brokers read, in pages, as fast as it is just now."""
+    before_s = used(ns.store)
+    for name in ns.store.smembers(ns.keys.brokers):
+        for _ in ns.store.hscan_iter(ns.keys.topics_of(name), count=500):
+            pass
+    return used(ns.store) - before_s
 
 
 def used(store: Store) -> float:

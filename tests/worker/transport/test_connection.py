@@ -285,13 +285,17 @@ def test_frames_before_a_bad_one_are_answered() -> None:
     assert (around.socket.closed, around.bodies) == (True, [b"good"])
 
 
-def test_a_fault_of_this_server_ends_the_connection() -> None:
+def test_a_fault_of_this_server_ends_the_connection_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_command: Command, _peer: Peer) -> None:
         raise RuntimeError("oh")
 
     around = Surroundings(fail)
     around.receive(FRAMES)
     assert (around.socket.aborted, len(around.handled)) == (True, 1)
+    record = caplog.records[0]
+    assert record.getMessage().endswith("met a fault of this server; report it")
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "oh"
 
 
 def test_a_time_slice_is_bounded_and_the_rest_follows() -> None:
