@@ -695,7 +695,7 @@ def test_slices_that_follow_each_other_pause_for_as_long_as_all_of_them_may_take
 
 
 def reading(ns: Namespace) -> float:
-    """Return the CPU time in which the store has the topics of all brokers read, in pages, as fast as it is just now."""
+    """Return the CPU time in which the store has the topics of all brokers read in pages, as fast as it is now."""
     before_s = used(ns.store)
     for name in ns.store.smembers(ns.keys.brokers):
         for _ in ns.store.hscan_iter(ns.keys.topics_of(name), count=500):
