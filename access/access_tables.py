@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from access.roles import Role
 from registry.access_tokens import PRINCIPAL_FORM, PRINCIPAL_NAME
+from rocketmq_remoting.typed import converted
 
 __all__ = [
     "InvalidTable",
@@ -145,7 +146,7 @@ def _principal(name: str, table: Any) -> PrincipalTable:
     if not isinstance(table, dict):
         raise InvalidTable(f"principal {name}", f"is no table; there is [principals.{name}]")
     try:
-        return msgspec.convert(table, PrincipalTable)
+        return converted(table, PrincipalTable)
     except msgspec.ValidationError as error:
         raise InvalidTable(f"principal {name}", _reason(error)) from None
     except RecursionError:

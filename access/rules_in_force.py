@@ -10,6 +10,7 @@ from access.policy import OPTIONS
 from registry.access_changes import Fields
 from registry.options.catalogue import BY_KEY, Options, text_of
 from registry.plans import as_json
+from rocketmq_remoting.typed import decoded
 
 __all__ = ["PRINCIPALS", "RulesInForce"]
 
@@ -56,6 +57,6 @@ class RulesInForce(msgspec.Struct, frozen=True):
 
 def _rules(state: str) -> Mapping[str, str]:
     try:
-        return msgspec.json.decode(state, type=dict[str, str])
+        return decoded(state, dict[str, str])
     except (msgspec.DecodeError, RecursionError):
         return {}

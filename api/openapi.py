@@ -8,6 +8,7 @@ import msgspec
 
 from api.problem_names import MEDIA_TYPE
 from api.problems import REFERENCE, ProblemDocument
+from rocketmq_remoting.typed import decoded
 
 JSON: Final = "application/json"
 SERVERS: Final = [{"url": "./", "description": "the server that has this document"}]
@@ -22,9 +23,7 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True):
     body: Any = None
 
 
-EXAMPLES: Final = msgspec.json.decode(
-    Path(__file__).with_name("openapi_examples.json").read_bytes(), type=dict[str, Example]
-)
+EXAMPLES: Final = decoded(Path(__file__).with_name("openapi_examples.json").read_bytes(), dict[str, Example])
 """By operationId."""
 
 

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rocketmq_remoting.typed import decoded
+
 
 class Column(NamedTuple):
     """A column by the pipeline's name and SQL type."""
@@ -39,6 +41,4 @@ class ReportView(msgspec.Struct, frozen=True):
         return self.key.replace("{window}", window)
 
 
-VIEWS: Final = msgspec.json.decode(
-    Path(__file__).with_name("report_views.json").read_bytes(), type=tuple[ReportView, ...]
-)
+VIEWS: Final = decoded(Path(__file__).with_name("report_views.json").read_bytes(), tuple[ReportView, ...])

@@ -8,6 +8,8 @@ from typing import Self
 
 import msgspec
 
+from rocketmq_remoting.typed import decoded
+
 
 class Sample(msgspec.Struct, frozen=True):
     """The figures of one stream in one run. `lost` requests had no reply at its end; they count as latencies.
@@ -82,7 +84,7 @@ class Load:
         if not line:
             _, why = self._process.communicate()
             raise RuntimeError(f"the load generator ended: {why.decode().strip()}")
-        return msgspec.json.decode(line, type=list[Sample])
+        return decoded(line, list[Sample])
 
     def send_signal(self, number: int) -> None:
         self._process.send_signal(number)

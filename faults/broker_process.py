@@ -19,6 +19,7 @@ from mqns.broker import AsyncBrokerAgent, BrokerConfig, BrokerEvent, Failed, Reg
 from mqns.broker.agent import options_for
 from mqns.errors import ClientError
 from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.typed import decoded
 
 STAYS_S, RESTS_S = 3.0, 2.0
 """How long a broker that comes and goes is registered, and how long not."""
@@ -69,6 +70,6 @@ def end_with_input() -> None:
 
 
 if __name__ == "__main__":
-    spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
+    spec = decoded(sys.stdin.buffer.readline(), Spec)
     threading.Thread(target=end_with_input, daemon=True).start()
     asyncio.run(main(spec))

@@ -15,6 +15,7 @@ import msgspec
 from faults.notes import Note, Spec, Tls
 from faults.truth import Truth
 from mqns.broker import BrokerConfig, TopicSettings
+from rocketmq_remoting.typed import decoded
 from testbed.eventually import eventually
 
 PERIOD_MS = 10_000
@@ -65,7 +66,7 @@ class Process:
     def _read(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            note = msgspec.json.decode(line, type=Note)
+            note = decoded(line, Note)
             self._notes.append(note)
             self._truth.note(note)
 

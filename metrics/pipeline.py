@@ -22,6 +22,7 @@ from registry.events.entry import EventId
 from registry.keys import Keys
 from registry.plans import Batch, Plan, call
 from registry.reports import IDENTITY, Meta, served
+from rocketmq_remoting.typed import decoded
 
 WINDOWS: Final = ("1h", "24h", "7d", "30d")
 REPORTS: Final = "reports"
@@ -173,7 +174,7 @@ def _clusters(rows: Mapping[str, str], kind: type[Row]) -> Iterator[tuple[str, R
     """Yield the rows of clusters, by their names."""
     for unit, text in rows.items():
         if unit.startswith(CLUSTER):
-            yield unit.removeprefix(CLUSTER), msgspec.json.decode(text, type=kind)
+            yield unit.removeprefix(CLUSTER), decoded(text, kind)
 
 
 def _broker_of(slot: str) -> tuple[str, str]:
@@ -184,7 +185,7 @@ def _broker_of(slot: str) -> tuple[str, str]:
 
 
 def _flaps(text: str) -> bool:
-    return bool(msgspec.json.decode(text, type=Slot).flapping)
+    return bool(decoded(text, Slot).flapping)
 
 
 def _seconds(ms: int) -> float:

@@ -18,6 +18,7 @@ from registry.errors import InvalidField, TableFull
 from registry.keys import Keys
 from registry.plans import Batch, Origin, Plan, as_json, call
 from registry.secret import Secret
+from rocketmq_remoting.typed import decoded
 
 __all__ = [
     *(
@@ -286,7 +287,7 @@ def _tokens(rows: Mapping[str, str]) -> tuple[Token, ...]:
 
 def _token(token_id: str, text: str) -> Token | None:
     try:
-        record = msgspec.json.decode(text, type=_Record)
+        record = decoded(text, _Record)
     except (ValueError, RecursionError):
         return None
     return Token(

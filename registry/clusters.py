@@ -9,6 +9,7 @@ from registry.routes import addresses
 from rocketmq_remoting.cluster import BrokerMemberGroup, ClusterInfo
 from rocketmq_remoting.route import BrokerData
 from rocketmq_remoting.topic_list import TopicList
+from rocketmq_remoting.typed import converted
 
 BROKERS_MAX = 200  # names a script
 
@@ -69,4 +70,4 @@ def _read(keys: Keys, *names: str) -> Plan[list[_Broker]]:
             read, *more = yield ScriptCall("read_clusters", shared, tuple(asked))
             rows += more
             done += read
-    return sorted(msgspec.convert(rows, list[_Broker], strict=False), key=lambda broker: broker.name)
+    return sorted(converted(rows, list[_Broker], strict=False), key=lambda broker: broker.name)

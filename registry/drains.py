@@ -13,6 +13,7 @@ from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys
 from registry.long_work.scan import scan_pages, some_of
 from registry.plans import Origin, Plan, ScriptCall, as_json
+from rocketmq_remoting.typed import converted, decoded
 
 NAMES_MAX = 100  # of a script
 
@@ -96,7 +97,7 @@ def drained_brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[DrainedBroke
 
 def _drained_broker(name: str, text: str, cluster: str | None, topics: Any) -> DrainedBroker:
     try:
-        stored = msgspec.json.decode(text.encode(errors="replace"), type=StoredDrain)
+        stored = decoded(text.encode(errors="replace"), StoredDrain)
     except msgspec.MsgspecError:
         stored = None
     return DrainedBroker(name, stored, cluster if cluster and is_text(cluster) else None, int(topics))
@@ -111,4 +112,4 @@ def _written(keys: Keys, request: dict[str, object], limits: Limits = DEFAULT_LI
             raise BrokerNotFound(f"no broker {request['name']!r}")
         case ["past"]:
             raise InvalidField("untilMillis", "is not in the future")
-    return msgspec.convert(limits.check_reply(reply, f"drain of {request['name']!r}"), Drained)
+    return converted(limits.check_reply(reply, f"drain of {request['name']!r}"), Drained)

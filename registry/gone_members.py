@@ -13,6 +13,7 @@ from registry.clock import now_ms
 from registry.keys import Keys
 from registry.members import Broker
 from registry.plans import Batch, Plan, call
+from rocketmq_remoting.typed import converted
 
 __all__ = ["GONE_MOST", "GONE_MS", "GoneMember", "MemberName", "note", "read"]
 
@@ -72,6 +73,6 @@ def _text(name: MemberName) -> str:
 def _name(text: str) -> MemberName | None:
     """Return a name that was noted, None for what another hand wrote."""
     try:
-        return msgspec.convert(json.loads(text), MemberName)
+        return converted(json.loads(text), MemberName)
     except (ValueError, RecursionError):
         return None

@@ -13,6 +13,7 @@ from registry.long_work.scan import members_of, some_of
 from registry.plans import Batch, Plan, ScriptCall, call, pairs
 from registry.queue_data.queue_text import filter_servers
 from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.typed import converted
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
 USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS = 120_000, 86_400_000  # as lua/includes
@@ -137,7 +138,7 @@ def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:
     while done < len(names):
         asked = some_of(names, done, NAMES_MAX)
         raw = yield ScriptCall("read_members", (keys.events_meta, keys.leases), (after, *asked))
-        reply = msgspec.convert(raw, _Reply, strict=False)
+        reply = converted(raw, _Reply, strict=False)
         found = [_broker(reply.now_ms, row) for row in reply.brokers]
         if after and found and read and found[0].name == read[-1].name:
             found[0] = replace(found[0], members=read.pop().members + found[0].members)

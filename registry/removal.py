@@ -17,6 +17,7 @@ from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call
 from registry.queue_data.queue_text import wiped
 from registry.queue_data.rewrite import rewrite_topics
+from rocketmq_remoting.typed import converted
 
 EXPIRE_MAX = 50
 CLEAN_MAX = 250  # a script, of a topic and three commands or more each
@@ -113,7 +114,7 @@ def expire(keys: Keys, origin: Origin) -> Plan[int]:
             (keys.events_meta, keys.leases),
             (as_json({"origin": origin, "limit": EXPIRE_MAX}),),
         )
-        expired = msgspec.convert(reply, _Expired, strict=False)
+        expired = converted(reply, _Expired, strict=False)
         total += expired.count
         yield from run_deferred(keys, origin, only=expired.brokers)
         if not expired.more:
@@ -150,8 +151,8 @@ def _remove(keys: Keys, member: str, request: dict[str, object], origin: Origin)
     while True:
         reply = yield ScriptCall("unregister", (keys.events_meta, keys.member(member)), (as_json(request),))
         if reply[0] == "owned":
-            return msgspec.convert(reply[1], Holder, strict=False)
-        removal = msgspec.convert(reply, Removal, strict=False)
+            return converted(reply[1], Holder, strict=False)
+        removal = converted(reply, Removal, strict=False)
         names |= dict.fromkeys(removal.brokers)
         event_id = removal.event_id or event_id
         if not removal.more:

@@ -7,6 +7,7 @@ import msgspec
 from registry.clock import TIME, unix_ms
 from registry.keys import Keys
 from registry.plans import Batch, Call, Plan, call
+from rocketmq_remoting.typed import converted
 
 IDENTITY: Final = ("run", "published_ms")
 """By which reports are known: the number of a run comes again in another warehouse, or in one that was deleted."""
@@ -63,4 +64,4 @@ def served(keys: Keys, *reads: Call) -> Plan[Served | None]:
             continue
         if not meta:
             return None
-        return Served(msgspec.convert(meta, Meta, strict=False), unix_ms(time), replies)
+        return Served(converted(meta, Meta, strict=False), unix_ms(time), replies)

@@ -16,6 +16,7 @@ from registry.plans import Batch, Plan, call
 from registry.queue_data.queue_text import current, queue_data
 from rocketmq_remoting.permission import PERM_WRITE
 from rocketmq_remoting.route import QueueData
+from rocketmq_remoting.typed import decoded
 
 __all__ = ["ClusterCounts", "Counted", "TopicCounts", "count", "read", "store"]
 
@@ -69,7 +70,7 @@ def read(keys: Keys) -> Plan[TopicCounts | None]:
     """Return what was counted last; None where nothing was for ten minutes, and of damage until the next count."""
     text: str | None = yield call("GET", keys.topic_counts)
     try:
-        return None if text is None else msgspec.json.decode(text.encode(errors="replace"), type=TopicCounts)
+        return None if text is None else decoded(text.encode(errors="replace"), TopicCounts)
     except msgspec.MsgspecError:
         return None
 

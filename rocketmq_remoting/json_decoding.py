@@ -1,7 +1,6 @@
 """Decoding JSON bodies: strictly first, because that is fast, then leniently, as Java's JSON library does."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -9,6 +8,7 @@ import msgspec
 from rocketmq_remoting.cooperative import Cooperative, run_to_completion
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.tolerant_json import normalise_cooperatively
+from rocketmq_remoting.typed import decoder
 
 __all__ = [
     "BodyError",
@@ -46,17 +46,17 @@ def decode_json_cooperatively(
 
 def decode_strict_json(data: bytes | memoryview, type: type[T]) -> T:
     """Return the value of strict JSON as `type`. Raises BodyError."""
-    return cast(T, _decoded(_decoder(cast(Any, type), True), data))
+    return cast(T, _decoded(decoder(cast(Any, type)), data))
 
 
 def decode_loose_json(data: bytes | memoryview, type: type[T]) -> T:
     """Return the value of strict JSON as `type`; numbers may be text. Raises BodyError."""
-    return cast(T, _decoded(_decoder(cast(Any, type), False), data))
+    return cast(T, _decoded(decoder(cast(Any, type), strict=False), data))
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], data: bytes | memoryview) -> Any:
+def _decoded(reader: msgspec.json.Decoder[Any], data: bytes | memoryview) -> Any:
     try:
-        return decoder.decode(data)
+        return reader.decode(data)
     except _UNREADABLE as error:
         raise BodyError(str(error).partition("\n")[0]) from error
 
@@ -64,8 +64,3 @@ def _decoded(decoder: msgspec.json.Decoder[Any], data: bytes | memoryview) -> An
 def without_nulls(table: Mapping[K, T | None] | None) -> dict[K, T]:
     """Return the entries that are not null; no entries if the table itself is null."""
     return {key: value for key, value in (table or {}).items() if value is not None}
-
-
-@cache
-def _decoder(type: Any, strict: bool) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(type, strict=strict)

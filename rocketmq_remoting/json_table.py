@@ -13,6 +13,7 @@ import msgspec
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.table_blocks import TableBlocks
+from rocketmq_remoting.typed import decoder
 
 T = TypeVar("T")
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -40,8 +41,8 @@ class JsonTable(Generic[T]):
 
     def __init__(self, name: str, strict: Any, loose: Any) -> None:
         self.name = name.encode()
-        self._strict = msgspec.json.Decoder(dict[str, strict])
-        self._loose = msgspec.json.Decoder(dict[str, loose], strict=False)
+        self._strict: msgspec.json.Decoder[dict[str, T]] = decoder(dict[str, strict])
+        self._loose: msgspec.json.Decoder[dict[str, T]] = decoder(dict[str, loose], strict=False)
 
     def extract(
         self, text: bytes, blocks: TableBlocks | None = None

@@ -107,6 +107,29 @@ def class_lines(*packages: str) -> dict[str, int]:
     }
 
 
+def types_read_late(*packages: str) -> list[str]:
+    """Return the calls in functions, as `module:line`, by which msgspec reads a type when it is first used: not safe
+    in threads, as rocketmq_remoting/typed.py says."""
+    return [
+        f"{_name(path)}:{call.lineno}"
+        for package in packages
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and reads_a_type(call)
+    ]
+
+
+def reads_a_type(call: ast.Call) -> bool:
+    """Whether it is one of msgspec's."""
+    called = ast.unparse(call.func)
+    typed = any(keyword.arg == "type" for keyword in call.keywords)
+    return called in {"msgspec.convert", "msgspec.json.Decoder"} or (
+        called == "msgspec.json.decode" and typed
+    )
+
+
 def table(imports: Modules) -> str:
     """Return the table of the page."""
     imported = rooms(imports)

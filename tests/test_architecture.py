@@ -1,5 +1,6 @@
 """Packages import each other in one direction, as docs/architecture.md says, and modules without a circle."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,26 @@ def test_classes_of_the_server_are_short() -> None:
     lines = architecture.class_lines("worker", "registry", "access", "metrics", "traces", "api", "mqnamesrv")
     assert lines["worker.service.Service"] < 150
     assert {name: count for name, count in lines.items() if count >= 200} == {}
+
+
+def test_what_threads_decode_is_typed_in_one_place() -> None:
+    found = architecture.types_read_late(*architecture.SERVER, "mqns", "testbed", "faults", "bench")
+    assert {place.partition(":")[0] for place in found} == {"rocketmq_remoting.typed"}
+
+
+@pytest.mark.parametrize(
+    ("call", "reads"),
+    [
+        ("msgspec.convert(value, Row)", True),
+        ("msgspec.json.Decoder(Row)", True),
+        ("msgspec.json.decode(text, type=Row)", True),
+        ("msgspec.json.decode(text)", False),
+    ],
+)
+def test_calls_that_read_a_type(call: str, reads: bool) -> None:
+    parsed = ast.parse(call, mode="eval").body
+    assert isinstance(parsed, ast.Call)
+    assert architecture.reads_a_type(parsed) is reads
 
 
 @pytest.mark.parametrize(

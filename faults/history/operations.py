@@ -5,6 +5,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from rocketmq_remoting.typed import decoded
+
 Kind: TypeAlias = Literal["register", "unregister", "lookup"]
 CLUSTERS = "cluster info"
 """The question of a lookup by 106; else it is a topic."""
@@ -71,4 +73,4 @@ class History(msgspec.Struct, frozen=True):
     @classmethod
     def load(cls, path: Path) -> "History":
         """Read it back."""
-        return msgspec.json.decode(path.read_bytes(), type=cls)
+        return decoded(path.read_bytes(), cls)

@@ -22,6 +22,7 @@ from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 from rocketmq_remoting.remoting_command import SerializeType
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import METADATA_SCOPE_GLOBAL, TopicQueueMappingInfo
+from rocketmq_remoting.typed import converted
 from rocketmq_remoting.version import V5_0_0, release_ordinal
 
 PORT_OF_ANY: Final = 1
@@ -194,7 +195,7 @@ def read_config(path: Path, environ: Mapping[str, str] = os.environ) -> BrokerCo
 def checked_topic(topic: TopicConfig) -> TopicConfig:
     """Return the topic. ConfigError for one that a broker cannot have."""
     try:
-        msgspec.convert(msgspec.to_builtins(topic), TopicSettings)
+        converted(msgspec.to_builtins(topic), TopicSettings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"topic {topic.topic_name!r}: {_message(str(error))}") from error
     return topic
@@ -202,7 +203,7 @@ def checked_topic(topic: TopicConfig) -> TopicConfig:
 
 def _converted(values: dict[str, Any], where: str) -> BrokerConfig:
     try:
-        config = msgspec.convert(values, BrokerConfig, str_keys=True)
+        config = converted(values, BrokerConfig, str_keys=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_message(str(error))}") from error
     try:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from rocketmq_remoting.data_version import DataVersion
+from rocketmq_remoting.typed import decoded
 
 log: Final = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ def read_stored_version(path: Path) -> StoredVersion | None:
 
     Starting without it is safe: a new version differs from all that name servers have."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=StoredVersion)
+        return decoded(path.read_bytes(), StoredVersion)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

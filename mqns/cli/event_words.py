@@ -11,6 +11,7 @@ import msgspec
 from mqns.cli.moments import moment_text
 from mqns.cli.output import Document
 from mqns.cli.routes import addresses_text, perm_text
+from rocketmq_remoting.typed import converted
 
 Data = Mapping[str, Any]
 SHOWN: Final = 3
@@ -117,7 +118,7 @@ def _broker_updated(data: Data) -> str:
 
 
 def _topics_changed(data: Data, topic: str | None) -> str:
-    rows = msgspec.convert(data["rows"], list[tuple[str, str, str, list[str]]])
+    rows = converted(data["rows"], list[tuple[str, str, str, list[str]]])
     rows.sort(key=lambda row: topic not in row[3])
     return _some(
         [
@@ -129,7 +130,7 @@ def _topics_changed(data: Data, topic: str | None) -> str:
 
 
 def _mappings_changed(data: Data) -> str:
-    rows = msgspec.convert(data["rows"], list[tuple[str, str, Any, Any]])
+    rows = converted(data["rows"], list[tuple[str, str, Any, Any]])
     return "static topics: " + _some(
         [
             f"{_name(topic)} on {_name(broker)} {_verb(before, after)}"
@@ -146,7 +147,7 @@ def _kv_changed(data: Data) -> str:
 
 
 def _settings_changed(data: Data) -> str:
-    changes = msgspec.convert(data["changes"], dict[str, tuple[Any, Any]])
+    changes = converted(data["changes"], dict[str, tuple[Any, Any]])
     return _some([f"{_name(option)} {_change(*change)}" for option, change in changes.items()], ", ")
 
 
@@ -157,7 +158,7 @@ def _hold_changed(data: Data) -> str:
 def _hold(value: Any) -> str:
     if value is None:
         return "none"
-    hold = msgspec.convert(value, _Hold)
+    hold = converted(value, _Hold)
     return f"those that end from {moment_text(hold.from_ms)}, until {moment_text(hold.until_ms)}"
 
 
@@ -168,7 +169,7 @@ def _drain_changed(data: Data) -> str:
 def _drain(value: Any) -> str:
     if value is None:
         return "not drained"
-    drain = msgspec.convert(value, _Drain)
+    drain = converted(value, _Drain)
     until = f" until {moment_text(drain.until_ms, 'seconds')}" if drain.until_ms else ""
     return f"drained for {_name(drain.owner)}, {_value(drain.reason)}{until}"
 
@@ -222,7 +223,7 @@ def _queues(text: str) -> str:
 
 def _table(value: Any) -> dict[str, Any]:
     """Return an object of JSON. Raises msgspec.ValidationError for anything else."""
-    return msgspec.convert(value, dict[str, Any])
+    return converted(value, dict[str, Any])
 
 
 def _verb(before: object, after: object) -> str:
@@ -280,10 +281,10 @@ def _access_changed(data: Data) -> str:
 
 def _rules_changed(data: Data) -> str:
     """The options; of principals their names, where these are known."""
-    changes = msgspec.convert(data["changes"], dict[str, tuple[Any, Any]])
+    changes = converted(data["changes"], dict[str, tuple[Any, Any]])
     said = [f"{_name(key)} {_change(*change)}" for key, change in changes.items() if key != "principals"]
     for word in ("added", "changed", "removed"):
-        names = msgspec.convert(data.get(word, []), list[str])
+        names = converted(data.get(word, []), list[str])
         said += [f"{word} {_some(map(_name, names), ', ')}"] if names else []
     return "; ".join(said) or "principals of the access file"
 

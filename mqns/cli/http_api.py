@@ -13,6 +13,7 @@ import typer
 
 from mqns.addresses.syntax import check_address, with_port
 from mqns.errors import AddressError, CallTimeout, ClientError, ConfigError, ConnectError
+from rocketmq_remoting.typed import decoded
 
 T = TypeVar("T")
 SCHEMES: Final = ("http", "https")
@@ -133,7 +134,7 @@ async def http_status(address: str) -> int | None:
 def decode(body: bytes, shape: Any) -> Any:
     """Return JSON as `shape`. Raises msgspec.DecodeError, whatever the body is."""
     try:
-        return msgspec.json.decode(body, type=shape)
+        return decoded(body, shape)
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
 

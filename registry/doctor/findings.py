@@ -13,6 +13,7 @@ from registry.doctor.checks import Seen, check
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.plans import Plan, call
+from rocketmq_remoting.typed import decoded
 
 __all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine", "finding"]
 
@@ -70,9 +71,7 @@ def counted(keys: Keys) -> Plan[dict[str, int]]:
     """Return what was counted last; nothing where nothing was for ten minutes, and of damage until the next count."""
     text: str | None = yield call("GET", keys.doctor)
     try:
-        counts = (
-            {} if text is None else msgspec.json.decode(text.encode(errors="replace"), type=dict[str, int])
-        )
+        counts = {} if text is None else decoded(text.encode(errors="replace"), dict[str, int])
     except msgspec.MsgspecError:
         return {}
     return {name: number for name, number in counts.items() if name in RULES}

@@ -11,6 +11,7 @@ import msgspec
 from registry.events.entry import FIRST, ID_PART_END, EventId
 from registry.keys import Keys
 from registry.plans import Plan, call
+from rocketmq_remoting.typed import decoded
 
 SILENT_MS: Final = 24 * 3600 * 1000  # a consumer that reported nothing for so long holds nothing back
 UNREAD_NAMED: Final = 10  # consumers whose report cannot be read
@@ -28,7 +29,7 @@ class Consumer(msgspec.Struct):
     def parse(cls, text: str) -> Self:
         """Read a report. Raises ValueError."""
         try:
-            consumer = msgspec.json.decode(text, type=cls)
+            consumer = decoded(text, cls)
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
         if not all(0 <= part < ID_PART_END for part in consumer.position):

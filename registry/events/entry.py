@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from rocketmq_remoting.typed import decoded
+
 
 class EventKind(StrEnum):
     """What an entry is about. Scripts append entries of these kinds (lua/includes/emit.lua)."""
@@ -145,7 +147,7 @@ class Event(msgspec.Struct, frozen=True):
 
     def json(self, name: str, kind: Any) -> Any:
         """Return a field of JSON, read as `kind`. Raises KeyError, msgspec.DecodeError."""
-        return msgspec.json.decode(self.fields[name].encode(errors="surrogatepass"), type=kind)
+        return decoded(self.fields[name].encode(errors="surrogatepass"), kind)
 
 
 def _is_number(text: str) -> bool:

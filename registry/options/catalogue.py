@@ -28,6 +28,7 @@ from registry.options.networks import networks_of
 from registry.options.profiles import PROFILES, profile_for
 from registry.store import url as store_url
 from registry.store.url import with_login
+from rocketmq_remoting.typed import converted, decoded
 
 __all__ = [
     "BY_KEY",
@@ -325,7 +326,7 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     values = {name: entry.value for name, entry in given.items()}
     by_default = _computed(values, env)
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
-    options = msgspec.convert(by_default | values | {"listing_also": unknown}, Options)
+    options = converted(by_default | values | {"listing_also": unknown}, Options)
     options = _with_choices(_with_networks(_with_logins(options)))
     sources = _sources(options, given, {*by_default, "rq_redis_url"})
     return msgspec.structs.replace(options, sources=tuple(sources.items()))
@@ -431,4 +432,4 @@ def to_env(options: Options) -> dict[str, str]:
 def from_env(env: Mapping[str, str]) -> Options | None:
     """Return the options that a supervisor handed over; None without one."""
     handed_over = env.get(OPTIONS_VARIABLE)
-    return msgspec.json.decode(handed_over, type=Options) if handed_over else None
+    return decoded(handed_over, Options) if handed_over else None

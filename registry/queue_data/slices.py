@@ -7,6 +7,7 @@ import msgspec
 
 from registry.plans import Argument, as_json
 from rocketmq_remoting.cooperative import Cooperative, run_to_completion
+from rocketmq_remoting.typed import converted
 
 TOPICS_MAX = 500  # Lua costs about 1 µs a topic and table
 STAGED_TOPICS = 125  # of scripts that may be many: other clients of the store are served between two
@@ -95,7 +96,7 @@ class WrittenSlice(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, reply: Any) -> Self:
-        return msgspec.convert(reply, cls)
+        return converted(reply, cls)
 
 
 def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> list[Slice]:

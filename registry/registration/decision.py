@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.holder import Holder
+from rocketmq_remoting.typed import converted
 
 Outcome = Literal["new", "changed", "unchanged", "conflict"]
 """What came of a registration: the member entered, or an entry was written, or none; or another has its id."""
@@ -148,4 +149,4 @@ def claim_reply(reply: list[Any]) -> Claimed | Pending | Again | Full:
 
 def _parsed(reply: list[Any], kinds: dict[str, type[Any]]) -> Any:
     tag, *_ = reply
-    return msgspec.convert(reply, kinds[tag], strict=False)
+    return converted(reply, kinds[tag], strict=False)

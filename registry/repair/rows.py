@@ -10,6 +10,7 @@ from registry.damage.key_types import types_of_brokers, types_of_table, types_of
 from registry.long_work.scan import batches_for_scripts
 from registry.plans import Plan, ask, call
 from registry.repair.slices import NAME, NAMES, TABLE_ROW, TOPIC, Slices
+from rocketmq_remoting.typed import converted
 
 TOPICS: Final = 50  # a script, of which it takes as many as it has time for
 TABLE_ROWS: Final = 250
@@ -97,7 +98,7 @@ class RowComparison:
             lambda: self._slices.script("repair_routes", request, topics, (keys.topics,)),
             lambda: types_of_topics(keys, topics),
         )
-        compared = msgspec.convert(reply, Compared)
+        compared = converted(reply, Compared)
         rows = 0
         for name, same in zip(compared.alike[::2], compared.alike[1::2], strict=True):
             self._same[name] = self._same.get(name, 0) + same

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from mqns.remoting.acl import AclCredentials
+from rocketmq_remoting.typed import decoded
 from testbed.process import Process
 from testbed.rocketmq.releases import Release
 from testbed.rocketmq.servers import Addressed
@@ -125,4 +125,4 @@ def outcome(process: Process, kind: type[T], within_s: float = 60.0) -> T:
     process.await_end(within_s)
     lines = [line for line in process.printed().splitlines() if line.startswith("{")]
     assert lines, process.printed()
-    return msgspec.json.decode(lines[-1], type=kind)
+    return decoded(lines[-1], kind)
