@@ -335,18 +335,13 @@ local function other_names()
   return #names > 0 and cjson.encode(names)
 end
 local also = (fields.filters or "[]") ~= was.filters and other_names()
+local group_cluster, changes = broker.cluster ~= r.cluster and broker.cluster, {}
+local subject = { "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch }
 if enters then
   emit_registered(ctx, broker, member, id, cause, first and 0 or redis.call("HLEN", K.topics_of(name)), also)
 else
-  local list = {
-    "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
-    "group_cluster", broker.cluster ~= r.cluster and broker.cluster,
-  }
-  local subject = #list
   local function differs(field, old, new)
-    if old == new then return end
-    list[#list + 1], list[#list + 2] = field, new
-    list[#list + 1], list[#list + 2] = field .. "_before", old
+    if old ~= new then extend(changes, { field, new, field .. "_before", old }) end
   end
   differs("ha", was.ha, fields.ha or "")
   differs("timeout_ms", was.timeout, fields.timeout)
@@ -354,12 +349,18 @@ else
   differs("zone", before.zone or "", broker.zone or "")
   differs("acting", before.acting, broker.acting)
   differs("dv", stored.dv or "", fields.dv or "")
-  if also then list[#list + 1], list[#list + 2] = "also", also end
-  if #list > subject then emit(ctx, "broker_updated", "register", list) end
 end
-emit_rows(ctx, 2, r.counts, {
-  "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
-})
+if changes[1] == "dv" and r.last == 1 then -- and nothing else, which stands before it
+  emit_version(ctx, 2, r.counts, subject, group_cluster, r.dv, stored.dv or "")
+else
+  if changes[1] then
+    extend(subject, { "group_cluster", group_cluster, "also", also })
+    emit(ctx, "broker_updated", "register", extend(subject, changes))
+  end
+  emit_rows(ctx, 2, r.counts, {
+    "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
+  })
+end
 
 -- Read before anything is written: of a damaged key an error comes then.
 local master, orders = master_of(ctx, broker, id), order_table(K.kv, K.order)

@@ -50,11 +50,9 @@ end
 
 local function write(i, r, decided)
   local ctx = { now = now, origin = r.origin, entries = {} }
-  emit(ctx, "broker_updated", "register", {
+  emit_version(ctx, slices[i], r.counts, {
     "cluster", r.cluster, "broker", r.name, "id", "0", "addr", r.addr, "epoch", r.epoch,
-    "group_cluster", decided.group_cluster ~= r.cluster and decided.group_cluster, "dv", r.dv, "dv_before", r.was_dv,
-  })
-  emit_rows(ctx, slices[i], r.counts, { "cluster", r.cluster, "broker", r.name, "epoch", r.epoch, "dv", r.dv })
+  }, decided.group_cluster ~= r.cluster and decided.group_cluster, r.dv, r.was_dv)
   local last = append(ctx)
   local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
   if gen ~= r.gen then call("HSET", KEYS[3 * i], "gen", gen) end

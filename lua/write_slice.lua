@@ -19,14 +19,14 @@ local before = member and redis.call("HGET", member, "dv") or ""
 if member and r.dv ~= before then
   local cluster, address = string.match(r.member, "^([^:]*):(.*)$")
   cluster = string.gsub(string.gsub(cluster, "%%3A", ":"), "%%25", "%%")
-  emit(ctx, "broker_updated", "register", {
+  emit_version(ctx, 2, r.counts, {
     "cluster", cluster, "broker", r.name, "id", r.id, "addr", address, "epoch", r.epoch,
-    "dv", r.dv, "dv_before", before,
+  }, false, r.dv, before)
+else
+  emit_rows(ctx, 2, r.counts, {
+    "cluster", r.cluster or state[4], "broker", r.name, "epoch", r.epoch, "dv", r.dv or false,
   })
 end
-emit_rows(ctx, 2, r.counts, {
-  "cluster", r.cluster or state[4], "broker", r.name, "epoch", r.epoch, "dv", r.dv or false,
-})
 local last = append(ctx)
 redis.call("HSET", KEYS[2], "gen", gen)
 write_counted_rows(2, r.counts, r.name, r.epoch)

@@ -55,14 +55,29 @@ local function write_mappings(at, count, name, epoch)
   return more
 end
 
-local function emit_rows(ctx, at, counts, fields)
+local function extend(list, more)
+  for i = 1, #more do list[#list + 1] = more[i] end
+  return list
+end
+
+-- before: the data version that the member had before, which the first entry has; nil where another entry has it
+local function emit_rows(ctx, at, counts, fields, before)
   at = at + 2 * counts.mappings
-  for _ = 1, counts.entries do
+  for n = 1, counts.entries do
     local entry = { "rows", ARGV[at + 2], "count", ARGV[at + 3], "topic", ARGV[at + 4] ~= "" and ARGV[at + 4] }
-    for i = 1, #fields do entry[#entry + 1] = fields[i] end
+    extend(entry, fields)
+    if n == 1 and before then extend(entry, { "dv_before", before }) end
     emit(ctx, ARGV[at], ARGV[at + 1], entry)
     at = at + 5
   end
+end
+
+-- Emits another data version of a member of which nothing else changes, in the entry of its rows where there are any.
+-- subject: cluster, broker, id, addr and epoch, as names and values
+local function emit_version(ctx, at, counts, subject, group_cluster, dv, before)
+  local fields = extend(subject, { "dv", dv })
+  if counts.entries > 0 then return emit_rows(ctx, at, counts, fields, before) end
+  emit(ctx, "broker_updated", "register", extend(fields, { "group_cluster", group_cluster, "dv_before", before }))
 end
 
 -- Returns how many topics and how many mappings the broker has more than before.

@@ -87,6 +87,18 @@ def _updated_member(tables: Tables, event: Event, member: MemberState) -> Member
     return member
 
 
+def _with_version(tables: Tables, event: Event) -> Tables:
+    """Change the member's data version, if an entry of topics has the one before."""
+    if "dv_before" not in event.fields:
+        return tables
+    _, member = living(tables, event)
+    if member is None:
+        return tables
+    return replace(
+        tables, members={**tables.members, member_of(event): _updated_member(tables, event, member)}
+    )
+
+
 def broker_removed(tables: Tables, event: Event) -> Tables:
     """Remove a member from a broker."""
     name, key, number = event.get("broker"), member_of(event), event.number("id")
@@ -122,7 +134,7 @@ def topics_changed(tables: Tables, event: Event) -> Tables:
         if "epoch" in event.fields:
             same(tables, event, "epoch", event.number("epoch"), broker.epoch)
     same(tables, event, "count", event.number("count"), count)
-    return replace(tables, brokers=brokers)
+    return _with_version(replace(tables, brokers=brokers), event)
 
 
 def mappings_changed(tables: Tables, event: Event) -> Tables:
@@ -136,7 +148,7 @@ def mappings_changed(tables: Tables, event: Event) -> Tables:
         if bytes(after) != NO_INFO:
             changed[topic] = bytes(after)
         brokers[name] = replace(brokers[name], mappings=changed)
-    return replace(tables, brokers=brokers)
+    return _with_version(replace(tables, brokers=brokers), event)
 
 
 def kv_changed(tables: Tables, event: Event) -> Tables:

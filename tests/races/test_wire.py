@@ -159,5 +159,5 @@ def _recorded_versions(history: list[Group]) -> Counter[tuple[str, str]]:
         (event.get("actor"), event.get("dv").rpartition(":")[2])
         for group in history
         for event in group.events
-        if event.kind in ("broker_registered", "broker_updated") and "dv" in event.fields
+        if "dv_before" in event.fields or (event.kind == "broker_registered" and "dv" in event.fields)
     )

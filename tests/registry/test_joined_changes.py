@@ -100,10 +100,8 @@ def test_changes_of_one_moment_are_one_call(worker: Worker) -> None:
         assert worker.ns.topics(name)["T1"] == "8,8,6,0"
         assert worker.ns.topics(name)["T2"] == "8,8,4,0"
     entries = worker.ns.new_entries()
-    assert [(one.kind, one.fields["broker"], one.fields["part"]) for one in entries] == [
-        (kind, name, part)
-        for name in NAMES
-        for kind, part in (("broker_updated", "1/2"), ("topics_changed", "2/2"))
+    assert [(one.kind, one.fields["broker"]) for one in entries] == [
+        ("topics_changed", name) for name in NAMES
     ]
     assert len({one.fields["op"] for one in entries}) == len(NAMES)
     worker.ns.check()
@@ -121,11 +119,7 @@ def test_an_unregistration_behind_a_change_comes_after_it(worker: Worker) -> Non
     worker.ns.unregister("b2")  # so that the script is known
     worker.ns.new_entries()
     asyncio.run(both())
-    assert [one.kind for one in worker.ns.new_entries()] == [
-        "broker_updated",
-        "topics_changed",
-        "broker_removed",
-    ]
+    assert [one.kind for one in worker.ns.new_entries()] == ["topics_changed", "broker_removed"]
     assert "b1" not in tables(worker.ns.store, KEYS).brokers
 
 

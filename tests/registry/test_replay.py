@@ -22,6 +22,8 @@ def events(ns: Namespace) -> list[Event]:
         topics={"T1": "4,4,6,0"}, version=2, zone="z", ha="h:1", mappings=[mapping_info("T1", epoch=2)]
     )
     ns.register("b2")
+    ns.register("b2", topics={"T1": "4,4,6,0"}, version=2)
+    ns.register("b2", topics={"T1": "4,4,6,0"}, version=3)
     ns.unregister()
     return ns.entries()
 
@@ -86,6 +88,8 @@ def first(events: list[Event], kind: str, cause: str, changed: dict[str, str]) -
         pytest.param("broker_removed", "", {"id": "1"}, id="a removal from another place"),
         pytest.param("topics_changed", "", {"rows": '[["b1","1,1,6,0","",["T1"]]]'}, id="other queue data"),
         pytest.param("topics_changed", "", {"count": "7"}, id="another count"),
+        pytest.param("topics_changed", "", {"dv_before": "0:0:0"}, id="topics of another version"),
+        pytest.param("mappings_changed", "", {"dv_before": "0:0:0"}, id="infos of another version"),
         pytest.param("topics_changed", "", {"epoch": "7"}, id="topics of another epoch"),
         pytest.param("mappings_changed", "", {"rows": '[["b1","T1",{},null]]'}, id="other infos"),
         pytest.param("broker_removed", "", {"kind": "surprise"}, id="an unknown kind"),
