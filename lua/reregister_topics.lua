@@ -12,8 +12,8 @@
   ARGV    the slice, as lua/includes/rows.lua says
   Returns {order table, reply, ...}: for each item {"differs"}; {"full", option} it would grow beyond a limit;
           {"done", event id, epoch, generation, {"", ""}}  ]]
+--- @include "countdown"
 --- @include "growth"
---- @include "lease_ends"
 --- @include "order"
 --- @include "rows"
 local call = redis.call
@@ -36,16 +36,16 @@ local function decide(i, r)
   local broker_key, member_key = KEYS[3 * i], KEYS[3 * i + 1]
   local member = call("HMGET", member_key, "timeout", "dv", "sig", "owner:" .. r.owner)
   local broker = call("HMGET", broker_key, "epoch", "gen", "cluster")
-  local till = lease_end(member[1])
+  local lease, till = tonumber(leases[i] or 0), lease_end(member[1])
   if member[2] ~= r.was_dv or member[3] ~= r.was_sig or broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen
-    or now >= tonumber(leases[i] or 0) or (r.owner ~= "" and not member[4]) or not till
+    or now >= lease or (r.owner ~= "" and not member[4]) or not till
     or taken[broker_key] or taken[member_key] then
     return nil, { "differs" }
   end
   local full = r.adds and limit_of_topics(r.limits, r.name, r.adds, false)
   if full then return nil, { "full", full } end
   taken[broker_key], taken[member_key] = true, true
-  return { timeout = member[1], till = till, group_cluster = broker[3] }
+  return { timeout = member[1], lease = lease, till = till, group_cluster = broker[3] }
 end
 
 local function write(i, r, decided)
@@ -58,7 +58,9 @@ local function write(i, r, decided)
   if gen ~= r.gen then call("HSET", KEYS[3 * i], "gen", gen) end
   write_counted_rows(slices[i], r.counts, r.name, r.epoch)
   call("HSET", KEYS[3 * i + 1], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
-  call("SET", KEYS[3 * i + 2], decided.till, "PX", decided.timeout)
+  if is_countdown_due(decided.lease, decided.timeout) then
+    call("SET", KEYS[3 * i + 2], decided.till, "PX", decided.timeout)
+  end
   return { "done", last, r.epoch, gen, { "", "" } }
 end
 

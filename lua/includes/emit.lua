@@ -29,21 +29,21 @@ end
 
 -- Returns names and values of an entry, and their bytes.
 local function flat_of(ctx, entry, inc, seq, part)
-  local flat = { "v", "1", "kind", entry.kind, "inc", inc, "seq", seq }
-  local fields, n, bytes = entry.fields, #flat, #table.concat(flat)
-  local function put(name, value)
-    if value then
-      flat[n + 1], flat[n + 2] = name, value
-      n, bytes = n + 2, bytes + #name + string.len(value)
+  local origin, flat, n = ctx.origin, { "v", "1", "kind", entry.kind, "inc", inc, "seq", seq }, 8
+  local function put(list)
+    for i = 1, #list, 2 do
+      if list[i + 1] then
+        flat[n + 1], flat[n + 2] = list[i], list[i + 1]
+        n = n + 2
+      end
     end
   end
-  put("part", part)
-  put("op", ctx.origin.op)
-  put("cause", entry.cause)
-  put("actor", ctx.origin.actor)
-  put("peer", ctx.origin.peer)
-  for f = 1, #fields, 2 do put(fields[f], fields[f + 1]) end
-  return flat, bytes
+  put({
+    "part", part or false, "op", origin.op or false, "cause", entry.cause or false, "actor", origin.actor or false,
+    "peer", origin.peer or false,
+  })
+  put(entry.fields)
+  return flat, #table.concat(flat)
 end
 
 -- The trimming job comes each 10 s, and a peer may write gigabytes meanwhile. So the scripts trim too: at each hundredth

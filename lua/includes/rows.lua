@@ -20,7 +20,7 @@ end
 local function write_topics(rows, name, epoch)
   local route, reverse, more = K.route(""), K.topics_of(name), 0
   for _, row in ipairs(rows) do
-    local after, topics = row[3], row[4]
+    local before, after, topics = row[2], row[3], row[4]
     if after == "" then
       for _, topic in ipairs(topics) do delete_field(route .. topic, name, K.topics, topic) end
       more = more - overwrite("HDEL", reverse, unpack(topics))
@@ -32,7 +32,7 @@ local function write_topics(rows, name, epoch)
         n = n + 2
       end
       more = more + overwrite("HSET", reverse, unpack(stored))
-      overwrite("SADD", K.topics, unpack(topics))
+      if before == "" then overwrite("SADD", K.topics, unpack(topics)) end
     end
   end
   return more

@@ -28,6 +28,7 @@ from tests.registry.stored import tables
 
 KEYS = Keys()
 NAMES = [f"b{number}" for number in range(5)]
+EIGHTH_MS = 120_000 // 8
 END = "no more of interest"
 COMMANDS_MAX = 1000
 
@@ -139,14 +140,26 @@ def test_a_registration_behind_an_unregistration_comes_after_it(worker: Worker) 
     worker.ns.check()
 
 
-def test_leases_are_renewed_with_them(worker: Worker) -> None:
-    before = {name: worker.ns.store.zscore(KEYS.leases, f"c1:{address(name)}") for name in NAMES}
+@pytest.mark.parametrize("ago_ms", [0, EIGHTH_MS, 3 * EIGHTH_MS])
+def test_leases_are_renewed_with_them(worker: Worker, ago_ms: int) -> None:
+    """And the countdown once in an eighth of the time-out, as with heartbeats."""
+    store, dues = worker.ns.store, set()
+    members = [f"c1:{address(name)}" for name in NAMES]
+    for member in members:
+        store.zincrby(KEYS.leases, -ago_ms, member)  # as if it had been renewed so long ago
+    before = {
+        member: (store.zscore(KEYS.leases, member), store.get(KEYS.alive(member))) for member in members
+    }
     worker.ns.next_ms()
     worker.register(*(changed(name, 3, T2=4) for name in NAMES))
-    for name, lease in before.items():
-        member = f"c1:{address(name)}"
-        assert worker.ns.store.zscore(KEYS.leases, member) > lease
-        assert float(worker.ns.store.get(KEYS.alive(member))) == worker.ns.store.zscore(KEYS.leases, member)
+    for member, (lease, countdown) in before.items():
+        now = store.zscore(KEYS.leases, member)
+        assert now > lease
+        dues.add(now // EIGHTH_MS != lease // EIGHTH_MS)
+        assert store.get(KEYS.alive(member)) == (f"{now:.0f}" if True in dues else countdown)
+    assert len(dues) == 1  # of one call, they all are or none is
+    assert dues == {True} or ago_ms < EIGHTH_MS
+    worker.ns.check()
 
 
 def test_of_one_broker_only_the_first_is_taken(worker: Worker) -> None:
