@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from bench.asking import Asking
-from bench.generator import Load, Sample, Stream
+from bench.generator import Load, Sample, Stream, frame_file
 from bench.java import java_name_server
 from bench.report import Row, median_ms, spread
 from bench.servers import Server, canned, this_server
@@ -78,9 +78,7 @@ def _measured(
 
 def write_frames(workload: Workload, folder: Path) -> Path:
     """Write the frames of a workload into a file of that folder, for its generators."""
-    file = folder / "frames"
-    file.write_bytes(b"".join(workload.frames()))
-    return file
+    return frame_file(folder / "frames", workload.frames())
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The load generator (bench/load.c) as a process that keeps its connections from run to run."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,3 +88,10 @@ class Load:
 
     def send_signal(self, number: int) -> None:
         self._process.send_signal(number)
+
+
+def frame_file(path: Path, frames: Iterable[bytes]) -> Path:
+    """Write frames into a file for a stream, and return its path."""
+    with path.open("wb") as file:
+        file.writelines(frames)
+    return path

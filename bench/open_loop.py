@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bench.asking import Asking
-from bench.generator import Load, Sample, Stream
+from bench.generator import Load, Sample, Stream, frame_file
 from bench.java import java_name_server
 from bench.report import Row, median_ms
 from bench.servers import Server, this_server
@@ -50,8 +50,8 @@ def open_loops(wanted: str, setting: Setting) -> list[Row]:
         java = stack.enter_context(java_name_server(free_port(), folder / "java", core=core))
         mine = stack.enter_context(this_server(free_port(), folder / "ours", core=core))
         streams = [
-            Stream(CONNECTIONS, _file(folder / "lookups", b"".join(lookups(TOPICS)))),
-            Stream(BROKERS, _file(folder / "changes", b"".join(topic_changes(BROKERS, TOPICS, GROWING)))),
+            Stream(CONNECTIONS, frame_file(folder / "lookups", lookups(TOPICS))),
+            Stream(BROKERS, frame_file(folder / "changes", topic_changes(BROKERS, TOPICS, GROWING))),
         ]
 
         def load_of(server: Server) -> Load:
@@ -119,8 +119,3 @@ def _figures(samples: list[Sample]) -> str:
     late = max(sample.late_us for sample in samples) / 1000
     lost = sum(sample.lost for sample in samples)
     return f"{quantiles} ms (generator late by {late:.2f} at worst)" + (f", {lost:,} lost" if lost else "")
-
-
-def _file(path: Path, data: bytes) -> Path:
-    path.write_bytes(data)
-    return path

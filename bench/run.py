@@ -19,6 +19,7 @@ import msgspec
 from bench import (
     big_scene,
     cold_start,
+    estate,
     first_registration,
     guarded,
     many_releases,
@@ -54,6 +55,7 @@ def measurements(wanted: str) -> list[Measurement]:
         Measurement(many_releases.NAMES, partial(many_releases.many_releases, wanted)),
         Measurement(first_registration.NAMES, first_registration.first_registrations),
         Measurement(open_loop.NAMES, partial(open_loop.open_loops, wanted)),
+        Measurement(estate.NAMES, partial(estate.estates, wanted)),
         Measurement(seen_everywhere.NAMES, seen_everywhere.seen_everywhere),
         Measurement(memory.NAMES, partial(memory.memory, wanted)),
         Measurement(big_scene.NAMES, big_scene.big_scene),
