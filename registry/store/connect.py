@@ -129,9 +129,13 @@ def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio
 
 
 def connect_follower(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
-    """Return a client for reads that block for BLOCK_MS at most; its user reconnects, and says how long it waits."""
+    """Return a client for reads that block for BLOCK_MS at most; its user reconnects, and says how long it waits.
+
+    It connects once: redis-py would connect again before a command, without a word, where a connection has ended since
+    the last one, and what is read next may be of another store."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 0)
-    return _with_our_connections(_client(ASYNC, url, namespace, socket_timeout=None, retry=retry, **COMMON))
+    store = _client(ASYNC, url, namespace, socket_timeout=None, retry=retry, **COMMON)
+    return _with_our_connections(store, once=True)
 
 
 class _AsyncPool(redis.asyncio.sentinel.SentinelConnectionPool):
@@ -205,24 +209,30 @@ def _asking_settings(redis_py: _RedisPy, at: StoreUrl) -> dict[str, Any]:
     }
 
 
-def _with_our_connections(store: Any) -> redis.asyncio.Redis:
+def _with_our_connections(store: Any, *, once: bool = False) -> redis.asyncio.Redis:
     """Have a client make connections of `_our_connection`."""
     pool = store.connection_pool
-    pool.connection_class = _our_connection(pool.connection_class)
+    pool.connection_class = _our_connection(pool.connection_class, once=once)
     return store  # type: ignore[no-any-return]
 
 
-def _our_connection(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+def _our_connection(kind: type[AbstractConnection], *, once: bool) -> type[AbstractConnection]:
     """Return a class of connection that packs commands in C, as redis-py does for its sync ones only, and is made
     within the time of a reply: redis-py tries again where a server accepts and then says nothing.
 
     It raises ConnectionError where the peer has reset it before something is sent, or one over which the master was
-    asked for: uvloop raises RuntimeError then."""
+    asked for: uvloop raises RuntimeError then. One that connects `once` raises it, too, where it has ended."""
 
     class OurConnection(kind):  # type: ignore[misc,valid-type]
+        _was_connected = False
+
         async def connect(self) -> None:
-            if not self.is_connected:  # redis-py asks for it before each command
-                await super().connect()
+            if self.is_connected:  # redis-py asks for it before each command
+                return
+            if once and self._was_connected:
+                raise ConnectionError("the connection has ended")
+            await super().connect()
+            self._was_connected = True
 
         async def connect_check_health(self, *args: Any, **options: Any) -> None:
             try:

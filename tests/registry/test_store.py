@@ -62,10 +62,12 @@ def test_a_connection_that_is_reset_at_once_is_an_outage(make: Callable[[str], A
             await reset(connection)
             with pytest.raises(ConnectionError):
                 await connection.send_command("PING")
-            await connection.connect()
-            connection._writer.writelines = faulty
+            other = pool.make_connection()
+            await other.connect()
+            other._writer.writelines = faulty
             with pytest.raises(RuntimeError, match="a fault"):
-                await connection.send_command("PING")
+                await other.send_command("PING")
+            await other.disconnect()
 
             class Reset(pool.connection_class):  # type: ignore[misc,name-defined]
                 async def _connect(self) -> None:

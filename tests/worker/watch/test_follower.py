@@ -36,15 +36,20 @@ STARTED = {
 
 
 class Recorder:
-    """A listener that records its calls; `failing` of them fail."""
+    """A listener that records its calls; `failing` of them fail, and none goes on while `gate` is closed."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
         self.resets: list[str] = []
         self.failing = 0
         self.emptyings = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.waiting = False
 
     async def apply(self, group: Sequence[Event]) -> None:
+        self.waiting = True
+        await self.gate.wait()
         if self.failing:
             self.failing -= 1
             raise StoreUnavailable("away")
@@ -249,6 +254,26 @@ async def test_an_entry_that_is_gone_on_reconnect_is_a_rollback(
         last = add(redis, 2)
         assert await reached(follower, last, within_s=PATIENCE_S)
         assert recorder.flat == ["2"]
+
+
+@asynchronous
+async def test_a_connection_that_ends_between_two_reads_is_a_reconnect(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """The store is another one then, whose clock is behind: where the next entry's number alone would fit."""
+    add(redis, 1, id="1000-0")
+    async with followed(store) as (follower, recorder):
+        recorder.gate.clear()
+        add(redis, 2, id="3000-0")
+        await eventually_async(lambda: recorder.waiting)
+        redis.client_kill_filter(_type="normal", skipme=True)
+        redis.delete(KEYS.events)
+        for seq, at in ((1, "1000-0"), (2, "2000-0"), (3, "4000-0")):
+            last = add(redis, seq, id=at)
+        await asyncio.sleep(0.1)  # until the end of the connection has arrived
+        recorder.gate.set()
+        await eventually_async(lambda: recorder.resets == ["start", "rollback"])
+        assert await reached(follower, last, within_s=PATIENCE_S)
 
 
 @asynchronous
