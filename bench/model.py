@@ -179,6 +179,15 @@ def followers(setting: Setting) -> Part:
     return {"following": cpu(points)}
 
 
+def resting(setting: Setting) -> Part:
+    """A second without requests, by workers."""
+    points = []
+    for workers in WORKERS:
+        with stage(setting, registered(TABLE_BROKERS, TABLES[0])(), workers=workers) as on:
+            points.append((workers, on.idle()))
+    return {"resting": cpu(points)}
+
+
 def connections(setting: Setting) -> Part:
     """Connections that have asked once. The kernel's part is half of what its slabs grow by: the load has as many."""
     worker, kernel = [], []
@@ -225,7 +234,8 @@ def landing(setting: Setting) -> Part:
 
 
 PARTS: Final[Mapping[str, Callable[[Setting], Part]]] = {
-    part.__name__: part for part in (tables, beats, routes, cached, clusters, followers, connections, landing)
+    part.__name__: part
+    for part in (tables, beats, routes, cached, clusters, followers, resting, connections, landing)
 }
 
 

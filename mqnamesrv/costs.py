@@ -48,7 +48,7 @@ class Costs(Struct, frozen=True):
     By brokers of the route: `lookup` (105 from the cache), `missed` (105 that reads the store), `route_bytes` on the
     wire, `topic_store` and `topic_worker` (of a topic and its pairs in the store, and in a worker that was asked).
     By brokers registered: `cluster_info` (106), `cluster_info_bytes` on the wire, `broker_store` (of all in the store).
-    By workers: `following` (µs of all of them together for a change).
+    By workers, of all of them together: `following` (µs for a change), `resting` (µs of a second without requests).
     By pairs of topic and broker, µs of a second: `idle`.
     By open connections, of all together: `connection_worker` (a worker's memory), `connection_kernel` (of this side).
     By entries, CPU seconds: `landing` (the pipeline's).
@@ -70,6 +70,7 @@ class Costs(Struct, frozen=True):
     cluster_info_bytes: Line
     broker_store: Line
     following: Cpu
+    resting: Cpu
     idle: Cpu
     connection_worker: Line
     connection_kernel: Line

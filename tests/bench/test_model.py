@@ -64,9 +64,12 @@ def test_what_is_kept_is_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: Setting
 ) -> None:
     called: list[str] = []
-    monkeypatch.setattr(
-        model, "PARTS", {name: lambda _, name=name: called.append(name) or {} for name in "ab"}
-    )
+
+    def measured(_: Setting) -> model.Part:
+        called.append("a")
+        return {}
+
+    monkeypatch.setattr(model, "PARTS", {"a": measured, "b": measured})
     monkeypatch.setattr(model, "prepare", lambda *_, **__: setting)
     monkeypatch.setattr(sys, "argv", ["model", "--keep", str(tmp_path), "--only", "a"])
     for _ in range(2):
