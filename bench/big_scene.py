@@ -9,14 +9,14 @@ from bench.generator import Load, Sample, Stream
 from bench.report import Row
 from bench.servers import this_server
 from bench.setting import Setting
-from bench.workloads import heartbeats, lookup, registration, topic_names, topic_table
+from bench.workloads import clustered, heartbeats, lookup, topic_names
 from testbed.ports import free_port
 
 NAME = "300 brokers register 10,000 topics each in a minute"
 DURING, AFTER = f"{NAME}: lookups meanwhile", f"{NAME}: lookups while they send a heartbeat every 30 s"
 NAMES = (NAME, DURING, AFTER)
 BROKERS, TOPICS = 300, 10_000
-IN_A_CLUSTER = 10  # brokers with the same topics
+PREFIX, IN_A_CLUSTER = "big", 10  # brokers with the same topics
 REGISTERING_S, HEARTBEATS_S, PERIOD_S = 60, 60, 30
 LOOKUPS_A_SECOND, CLIENTS = 2_000, 100
 ASKED_IN_A_CLUSTER = 50  # of its topics
@@ -35,10 +35,11 @@ def big_scene(setting: Setting) -> list[Row]:
     of their own with topics of its own. Lookups go to 50 topics of each cluster; as long as none of its brokers has
     registered, the right answer is that there is no such topic."""
     brokers = min(BROKERS, _free_bytes() // BYTES_A_BROKER // IN_A_CLUSTER * IN_A_CLUSTER)
+    registrations = clustered(range(brokers), TOPICS, PREFIX, in_a_cluster=IN_A_CLUSTER)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         streams = [
-            Stream(brokers, _written(folder / "registrations", _registrations(brokers))),
+            Stream(brokers, _written(folder / "registrations", registrations)),
             Stream(brokers, _written(folder / "heartbeats", heartbeats(brokers))),
             Stream(CLIENTS, _written(folder / "lookups", _lookups(brokers))),
         ]
@@ -53,14 +54,6 @@ def big_scene(setting: Setting) -> list[Row]:
     return _rows(brokers, used, registered, during, again, heartbeat_sample, after, setting)
 
 
-def _registrations(brokers: int) -> Iterator[bytes]:
-    for first in range(0, brokers, IN_A_CLUSTER):
-        cluster = _cluster(first)
-        table = topic_table(TOPICS, cluster)
-        for broker in range(first, first + IN_A_CLUSTER):
-            yield registration(broker, table, cluster=cluster)
-
-
 def _lookups(brokers: int) -> Iterator[bytes]:
     for broker in range(0, brokers, IN_A_CLUSTER):
         for topic in topic_names(ASKED_IN_A_CLUSTER, _cluster(broker)):
@@ -69,7 +62,7 @@ def _lookups(brokers: int) -> Iterator[bytes]:
 
 def _cluster(broker: int) -> str:
     """Return the cluster of a broker, which also begins its topics' names."""
-    return f"big-{broker // IN_A_CLUSTER:02d}"
+    return f"{PREFIX}-{broker // IN_A_CLUSTER:02d}"
 
 
 def _rows(

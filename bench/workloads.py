@@ -1,7 +1,7 @@
 """Frames as 5.5.0 brokers and clients send them, and the bench's closed loops of them."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -98,6 +98,15 @@ def registration(
         "bodyCrc32": str(body_crc32(raw)),
     }
     return request(RequestCode.REGISTER_BROKER, ext, raw)
+
+
+def clustered(brokers: Sequence[int], topics: int, prefix: str, *, in_a_cluster: int = 10) -> Iterator[bytes]:
+    """Yield the registrations of these brokers: so many make a cluster, `<prefix>-<number>`, with topics of its own."""
+    for first in range(0, len(brokers), in_a_cluster):
+        cluster = f"{prefix}-{first // in_a_cluster:02d}"
+        table = topic_table(topics, cluster)
+        for broker in brokers[first : first + in_a_cluster]:
+            yield registration(broker, table, cluster=cluster)
 
 
 def registered(brokers: int, topics: int) -> Callable[[], Iterator[bytes]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from access import start_check
+from mqnamesrv import size_command
 from mqnamesrv.listeners import PortUnavailable
 from mqnamesrv.shared_settings import KVFileInvalid, export_kv
 from mqnamesrv.store import StoreFailed, opened
@@ -38,6 +39,7 @@ usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
     --exportKv <file>     Write all KV config of the store to a kvConfig.json
     --version             Print the versions of this and of what it runs with
 
+mqnamesrv size --brokers N --topics N --clients N prints what a name server for so many needs (docs/scale.md).
 Options are set in that file or as variables, such as MQNS_LISTEN_PORT; docs/options.md lists them.
 A first start on this machine alone, without a store:
   ROCKETMQ_HOME=$HOME MQNS_BIND_ADDRESS=127.0.0.1 mqnamesrv
@@ -82,6 +84,8 @@ def _open_closed_files() -> None:
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Return the exit code; Java's output goes to standard output, other errors to standard error."""
+    if argv[:1] == [size_command.NAME]:
+        return size_command.run(argv[1:])
     try:
         pairs, _ = getopt.gnu_getopt(list(argv), SHORT, LONG)
     except getopt.GetoptError as error:
