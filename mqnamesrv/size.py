@@ -357,9 +357,11 @@ NAMESPACES: Final = (
     "several namespaces, each on a Redis of its own (redisUrl): a cluster's brokers and clients use one"
 )
 COARSER: Final = (
-    "coarser events: one entry for all changes of a moment; until then fewer, fuller workers (maxConnections)"
+    "fewer, fuller workers (maxConnections); coarser events, one entry for all changes of a moment, are not built yet"
 )
-REPLICAS: Final = "reading followers: workers follow the stream and read routes at a replica in their zone"
+REPLICAS: Final = (
+    "fewer, fuller workers (maxConnections); reading followers, which ask a replica in their zone, are not built yet"
+)
 FEWER_LISTS: Final = (
     "namespaces of fewer brokers: each asks for all of them, so their bytes grow with the square; or brokers that do "
     "not ask (--cluster-info-seconds 0)"
@@ -368,7 +370,7 @@ BALANCERS: Final = "several balancers, each before a part of the workers"
 KEPT: Final = (
     "a Redis that is not emptied (a replica with min-replicas-to-write 1, appendonly yes), or namespaces"
 )
-LONGER: Final = "more memory for the stream (eventsMaxBytes), or coarser events"
+LONGER: Final = "more memory for the stream (eventsMaxBytes)"
 
 
 def cores(value: float) -> str:
