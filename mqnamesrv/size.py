@@ -356,8 +356,12 @@ EVENTS: Final = "a reader of the stream is away"
 NAMESPACES: Final = (
     "several namespaces, each on a Redis of its own (redisUrl): a cluster's brokers and clients use one"
 )
-COARSER: Final = "fewer, fuller workers (maxConnections); coarser events, one entry for all changes of a moment, are not built yet"
-REPLICAS: Final = "fewer, fuller workers (maxConnections); reading followers, which ask a replica in their zone, are not built yet"
+COARSER: Final = (
+    "fewer, fuller workers (maxConnections); one entry for all changes of a moment is not built yet"
+)
+REPLICAS: Final = (
+    "fewer, fuller workers (maxConnections); workers that follow and read a replica are not built yet"
+)
 FEWER_LISTS: Final = (
     "namespaces of fewer brokers: each asks for all of them, so their bytes grow with the square; or brokers that do "
     "not ask (--cluster-info-seconds 0)"
