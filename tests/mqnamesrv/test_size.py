@@ -171,8 +171,8 @@ def test_the_fullest_comes_first() -> None:
     ("of", "name", "factor", "words"),
     [
         ({"unchanged": store(4_000.0)}, size.STORE_CPU, 1.5, "several namespaces"),
-        ({"following": worker(50_000.0)}, size.FOLLOWERS, 3.0, "coarser events"),
-        ({"event_bytes": line(0.0, 1e8)}, size.STORE_NETWORK, None, "reading followers"),
+        ({"following": worker(50_000.0)}, size.FOLLOWERS, 3.0, "one entry for all changes of a moment"),
+        ({"event_bytes": line(0.0, 1e8)}, size.STORE_NETWORK, None, "follow and read a replica"),
         ({"cluster_info_bytes": line(1e6)}, size.NETWORK, math.sqrt(0.75e9 / 1.8e8), "grow with the square"),
         ({"route_bytes": line(1e6)}, size.NETWORK, 0.75e9 / 9e7, "balancers"),
         ({"topic_store": line(1e6)}, size.STORE_MEMORY, (16e9 - 2 * (256 << 20)) / 6e9, "namespaces"),
