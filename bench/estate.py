@@ -28,6 +28,8 @@ ASKING_S: Final = 5
 TOPICS: Final = 10
 ROUNDS: Final = 2
 """Of registrations in the file of frames: each has another time in it."""
+KNOWN_S: Final = 9.0
+"""In which each broker registers once over its own connection: until then its registrations are no unchanged ones."""
 CONNECTIONS: Final = 1_000
 """At most: more brokers share them, each always the same one."""
 REGISTERED, HEARTBEATS, INFO = range(3)
@@ -96,6 +98,7 @@ def _runs(estate: Estate, setting: Setting) -> tuple[list[Run], list[Run]]:
         for server, warm_up_s in ((java, setting.warm_up_s), (mine, setting.our_warm_up_s)):
             stack.enter_context(Asking(server.port)).ask_all(registered(estate.brokers, TOPICS)())
             load = stack.enter_context(Load(setting.program("load"), server.port, streams))
+            load.run(KNOWN_S + 1, f"{REGISTERED}=open:{estate.brokers / KNOWN_S:g}")
             load.run(warm_up_s, *estate.modes)
             loads.append((server, load, list[Run]()))
         for _ in range(setting.rounds):
