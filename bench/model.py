@@ -59,7 +59,7 @@ ALL_ROUTES, FEW_ROUTES = 1 << 30, 1 << 16
 """Bytes of a route cache that holds all that is asked, and of one that forgets each before it is asked again."""
 CLUSTERS: Final = ((100, 4_000.0), (1_000, 1_500.0), (3_000, 500.0))
 """Brokers of a name server, and how often a second they are asked for: as often as the wire bears it."""
-BEATING, BEATS = 600, (150.0, 600.0, 2_400.0)
+HEARTBEAT_BROKERS, HEARTBEAT_RATES = 600, (150.0, 600.0, 2_400.0)
 """Brokers, and their heartbeats a second."""
 WORKERS: Final = (1, 2, 4)
 CONNECTIONS: Final = (2_000, 5_000, 10_000)
@@ -98,13 +98,13 @@ def tables(setting: Setting) -> Part:
     }
 
 
-def beats(setting: Setting) -> Part:
-    """Heartbeats, each written, by their rate."""
+def liveness(setting: Setting) -> Part:
+    """Heartbeats 904 and 322, each written, by their rate."""
     measured: dict[str, list[tuple[float, Used]]] = {"heartbeat": [], "version_query": []}
-    with stage(setting, registered(BEATING, 2)()) as on:
+    with stage(setting, registered(HEARTBEAT_BROKERS, 2)()) as on:
         for name, frames in (("heartbeat", heartbeats), ("version_query", data_version_queries)):
-            for rate in BEATS:
-                used = on.cost(partial(frames, BEATING), rate, CLIENTS)
+            for rate in HEARTBEAT_RATES:
+                used = on.cost(partial(frames, HEARTBEAT_BROKERS), rate, CLIENTS)
                 measured[name].append((rate, each_second(rate, used)))
     return {name: cpu(points) for name, points in measured.items()}
 
@@ -235,7 +235,7 @@ def landing(setting: Setting) -> Part:
 
 PARTS: Final[Mapping[str, Callable[[Setting], Part]]] = {
     part.__name__: part
-    for part in (tables, beats, routes, cached, clusters, followers, resting, connections, landing)
+    for part in (tables, liveness, routes, cached, clusters, followers, resting, connections, landing)
 }
 
 

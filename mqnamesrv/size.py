@@ -87,7 +87,7 @@ class Load(Struct, frozen=True):
 
 
 class Limit(Struct, frozen=True):
-    """Something that an end is to: its `share` is used at this size, as a fraction; `cure` is what to change then."""
+    """What can be used up: `share` of it is used at this size, as a fraction; `cure` is what to change at its end."""
 
     name: str
     share: float

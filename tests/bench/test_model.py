@@ -1,6 +1,5 @@
 """The measurement of costs: what is taken for a cost, on a real server for a moment."""
 
-import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from bench.setting import Setting, prepare
 from bench.workloads import lookups, registered, topic_changes
 from mqnamesrv import costs
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 CHANGING, TOPICS = 20, 10
 
 
@@ -36,7 +34,6 @@ def test_costs_are_of_each_role_beside_what_is_counted_exactly(setting: Setting)
         roles = {role_of(pid) for pid in on.server.cpu_seconds_by_process()}
     assert roles == set(ROLES) == change.keys() == asked.keys() == on.first.keys()
     assert made == pytest.approx(rate * (setting.warm_up_s + setting.rounds * setting.seconds), rel=0.05)
-    assert all(used >= 0 for used in (*change.values(), *asked.values()))
 
 
 def test_costs_of_a_second() -> None:
