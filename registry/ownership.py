@@ -4,7 +4,7 @@ With the option ownershipGuard, what takes the place of a living member is for i
 about a principal's for that principal (docs/access.md). Scripts judge it (`lua/includes/ownership.lua`)."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from threading import Lock
 from time import monotonic
 from typing import Final, NamedTuple, ParamSpec, TypeVar
@@ -16,7 +16,7 @@ from registry.caching.bounded import Bounded
 from registry.errors import NotOwner
 from registry.holder import Holder
 from registry.keys import Keys
-from registry.options.networks import address_of
+from registry.options.networks import HOSTS_CACHED, address_of
 from registry.plans import Origin, Plan, ScriptCall, as_json
 
 __all__ = [
@@ -100,6 +100,7 @@ class Claimant(msgspec.Struct, frozen=True):
         return {"guard": 1, "claims": int(self.takes), **who}
 
 
+@lru_cache(maxsize=HOSTS_CACHED)
 def registrant_at(host: str | None) -> str:
     """Return the registrant that a host is, an IPv6 one in brackets, an IPv4 one also where it is mapped into IPv6; ""
     and None are of a Unix socket."""

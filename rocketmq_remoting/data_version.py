@@ -5,7 +5,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from rocketmq_remoting.integers import Int64
-from rocketmq_remoting.json_decoding import decode_json
+from rocketmq_remoting.json_decoding import UNREADABLE, decode_json
+from rocketmq_remoting.typed import decoder
 
 
 class DataVersion(msgspec.Struct, frozen=True, gc=False):
@@ -53,7 +54,10 @@ class DataVersionMembers(msgspec.Struct, gc=False, rename="camel"):
 
 def decode_data_version(body: bytes) -> DataVersion:
     """Return the version in the body of QUERY_DATA_VERSION or its response; missing members are 0. Raises BodyError."""
-    return decode_json(body, DataVersionMembers).value()
+    try:
+        return _members(body).value()
+    except UNREADABLE:
+        return decode_json(body, DataVersionMembers).value()
 
 
 def decode_queried_version(body: bytes) -> DataVersion | None:
@@ -62,4 +66,5 @@ def decode_queried_version(body: bytes) -> DataVersion | None:
     return None if members is None else members.value()
 
 
+_members: Final = decoder(DataVersionMembers).decode
 _OPTIONAL: Final[Any] = DataVersionMembers | None

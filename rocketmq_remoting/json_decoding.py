@@ -11,6 +11,7 @@ from rocketmq_remoting.tolerant_json import normalise_cooperatively
 from rocketmq_remoting.typed import decoder
 
 __all__ = [
+    "UNREADABLE",
     "BodyError",
     "decode_json",
     "decode_json_cooperatively",
@@ -21,7 +22,8 @@ __all__ = [
 
 T = TypeVar("T")
 K = TypeVar("K")
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a text that is no JSON, or of another type."""
 REWRITES_MAX: Final = 5000
 """Most rewrites of a body that is decoded without a pause: about 5 ms."""
 
@@ -57,7 +59,7 @@ def decode_loose_json(data: bytes | memoryview, type: type[T]) -> T:
 def _decoded(reader: msgspec.json.Decoder[Any], data: bytes | memoryview) -> Any:
     try:
         return reader.decode(data)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BodyError(str(error).partition("\n")[0]) from error
 
 

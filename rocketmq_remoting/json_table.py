@@ -12,11 +12,12 @@ import msgspec
 
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.errors import BodyError
+from rocketmq_remoting.json_decoding import UNREADABLE
 from rocketmq_remoting.table_blocks import TableBlocks
 from rocketmq_remoting.typed import decoder
 
 T = TypeVar("T")
-_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 BLOCK_BYTES: Final = 32 << 10
 """Size of a block; decoding one takes about 0.1 ms."""
 _REACH: Final = BLOCK_BYTES + (64 << 10)
@@ -105,13 +106,13 @@ class JsonTable(Generic[T]):
             return self._strict.decode(text)
         except msgspec.ValidationError:
             pass  # JSON of other types: decoded below
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
         try:
             return self._loose.decode(text)
         except msgspec.ValidationError as error:
             raise BodyError(str(error).partition("\n")[0]) from error
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
 
 

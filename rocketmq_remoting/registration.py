@@ -9,6 +9,7 @@ from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.registration_json import (
     decode_json_body_cooperatively,
+    decode_usual_json_body,
     decode_wrapper_cooperatively,
     encode_json_body,
     encode_wrapper,
@@ -23,6 +24,7 @@ __all__ = [
     "body_crc32",
     "decode_register_broker_body",
     "decode_register_broker_body_cooperatively",
+    "decode_usual_body",
     "encode_register_broker_body",
 ]
 
@@ -59,6 +61,12 @@ def decode_register_broker_body_cooperatively(
             yield from decode_compressed_body_cooperatively(body, now_ms, static_topics=version >= V5_0_0)
         )
     return (yield from decode_json_body_cooperatively(body, now_ms, blocks))
+
+
+def decode_usual_body(body: bytes, *, version: int, compressed: bool) -> RegisterBrokerBody | None:
+    """Return at once a short body as nearly all brokers send it; None for any other, which is decoded cooperatively."""
+    is_json = version >= V3_0_11 and not compressed and body.startswith(b"{")
+    return decode_usual_json_body(body) if is_json else None
 
 
 def encode_register_broker_body(body: RegisterBrokerBody, *, version: int, compressed: bool) -> bytes:

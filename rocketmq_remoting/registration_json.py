@@ -12,7 +12,7 @@ from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.data_version import DataVersion, DataVersionMembers
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.integers import Int32
-from rocketmq_remoting.json_decoding import decode_json_cooperatively, without_nulls
+from rocketmq_remoting.json_decoding import UNREADABLE, decode_json_cooperatively, without_nulls
 from rocketmq_remoting.json_encoding import Dialect, encode_json
 from rocketmq_remoting.json_table import BLOCK_BYTES, JsonTable
 from rocketmq_remoting.register_broker_body import FilterServerList, RegisterBrokerBody, filter_servers_in
@@ -20,6 +20,7 @@ from rocketmq_remoting.table_blocks import TableBlocks
 from rocketmq_remoting.tolerant_json import normalise_cooperatively
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import MappingInfoMembers, encode_mapping_info
+from rocketmq_remoting.typed import decoder
 
 REST_MAX_LENGTH: Final = 256 * 1024
 """Most bytes of a body besides its topics and static topics; brokers send about 200."""
@@ -70,6 +71,8 @@ class _Body(msgspec.Struct, Generic[_Topic], rename="camel"):
     topic_config_serialize_wrapper: _Wrapper[_Topic] | None = None
 
 
+_usual: Final = decoder(_Body[TopicConfig]).decode
+_NO_VERSION: Final = DataVersionMembers(0, 0, 0)
 _TOPICS: Final = JsonTable[TopicConfig | _LooseTopic]("topicConfigTable", TopicConfig, _LooseTopic)
 _INFOS: Final = JsonTable[MappingInfoMembers | None](
     "topicQueueMappingInfoMap", MappingInfoMembers | None, MappingInfoMembers | None
@@ -97,6 +100,35 @@ def decode_json_body_cooperatively(
     if wrapper is None:
         return RegisterBrokerBody(DataVersion(0, now_ms, 0), filter_servers=filter_servers)
     return (yield from _registered(wrapper, extracted, filter_servers, now_ms))
+
+
+def decode_usual_json_body(body: bytes) -> RegisterBrokerBody | None:
+    """Return a short body laid out as Java's brokers lay it out, without static topics; None for any other."""
+    if len(body) > BLOCK_BYTES:
+        return None
+    try:
+        read = _usual(body)
+    except UNREADABLE:
+        return None
+    wrapper = read.topic_config_serialize_wrapper
+    if wrapper is None or wrapper.topic_queue_mapping_info_map or wrapper.topic_config_table is None:
+        return None
+    table, version, mapping_version = (
+        wrapper.topic_config_table,
+        wrapper.data_version,
+        wrapper.mapping_data_version or _NO_VERSION,
+    )
+    if version is None or version.timestamp is None or mapping_version.timestamp is None:
+        return None
+    if [*map(_name_of, table.values())] != [*table]:
+        return None
+    return RegisterBrokerBody(
+        version.value(),
+        table,
+        table.keys(),
+        filter_servers_in(read.filter_server_list),
+        mapping_data_version=None if mapping_version is _NO_VERSION else mapping_version.value(),
+    )
 
 
 def decode_wrapper_cooperatively(body: bytes, now_ms: int) -> Cooperative[RegisterBrokerBody]:

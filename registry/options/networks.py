@@ -4,7 +4,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-__all__ = ["Address", "Network", "address_of", "is_in", "link_of", "network_of", "networks_of"]
+__all__ = [
+    "HOSTS_CACHED",
+    "Address",
+    "Network",
+    "address_of",
+    "is_in",
+    "link_of",
+    "network_of",
+    "networks_of",
+]
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

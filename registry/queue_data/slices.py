@@ -1,6 +1,6 @@
 """Slices of topic tables: what one script and one event may carry."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -107,13 +107,19 @@ def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = 
 def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Cooperative[list[Slice]]:
     """Return what slices_of does, a slice each step."""
     slices: list[Slice] = []
-    for batch in _cut((Alike(*change, names) for change, names in topics.items()), TOPICS_MAX):
+    for batch in _cut([Alike(*change, names) for change, names in topics.items()], TOPICS_MAX):
         slices += _fitting(Slice.of_topics(cause, name, batch))
         yield
     for rows in _mapping_pages(mappings):
         slices.append(Slice.of_mappings(cause, name, rows))
         yield
     return slices
+
+
+def slices_of_few(name: str, cause: str, topics: Changes) -> tuple[Slice, ...]:
+    """Return what slices_of does of at most TOPICS_MAX topics."""
+    alike = tuple([Alike(*change, names) for change, names in topics.items()])
+    return tuple(_fitting(Slice.of_topics(cause, name, alike))) if alike else ()
 
 
 def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
@@ -131,8 +137,12 @@ def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, 
     return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
 
 
-def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
+def _cut(changes: Sequence[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
     """Return the same in batches of at most so many topics."""
+    count = sum(len(alike.topics) for alike in changes)
+    if 0 < count <= most:
+        yield tuple(changes)
+        return
     batch: list[Alike] = []
     room = most
     for before, after, topics in changes:

@@ -51,10 +51,12 @@ class CachedTables:
         """Return the member's last table, whatever happened since."""
         return self._tables.get(member)
 
-    def get(self, member: str, at: str) -> CachedTable | None:
+    def get(self, member: str, decision: Decision) -> CachedTable | None:
         """Return the member's last table if the state (`Decision.at`) is still that one."""
         table = self._tables.get(member)
-        return table if table is not None and table.decision.at == at else None
+        if table is None or table.decision is decision or table.decision.at == decision.at:
+            return table
+        return None
 
     def put(self, member: str, table: CachedTable) -> None:
         """Keep what was just stored."""

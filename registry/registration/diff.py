@@ -1,20 +1,23 @@
 """What a registration changes in the topic tables: its body against what is stored, under a decision. Pure."""
 
-from collections.abc import Mapping
-from itertools import groupby, islice
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
 from registry.queue_data.queue_text import queue_text
-from registry.queue_data.slices import Row, Slice, slicing
+from registry.queue_data.slices import Row, Slice, slices_of_few, slicing
 from registry.registration.cached_tables import TEXTS_MOST
 from registry.registration.decision import Decision
 from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.registration import RegisterBrokerBody
+from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import encode_mapping_info
 
 TOPICS_A_STEP: Final = 200
+_setup_of: Final = attrgetter("read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag")
 Texts = dict[str, str]
 """Queue data or mapping info by topic, as stored without the epoch."""
 
@@ -72,6 +75,15 @@ def table_diff(
     return TableDiff(tuple(slices), not diff.stays, diff.texts, _growth(diff, mappings))
 
 
+def short_diff(
+    name: str, topics: Mapping[str, TopicConfig], stored: Mapping[str, str], decision: Decision
+) -> TableDiff:
+    """Return the same at once for few topics, all of which are stored, and no static ones."""
+    diff = _TopicDiff({}, {}, stays=False)
+    _compare(topics.items(), stored, decision, diff, {})
+    return TableDiff(slices_of_few(name, "register", diff.topics), not diff.stays, diff.texts)
+
+
 def _growth(diff: _TopicDiff, mappings: list[Row]) -> Growth:
     new = gone = 0
     for (before, after), topics in diff.topics.items():
@@ -102,32 +114,36 @@ def _topic_diff(
 ) -> Cooperative[_TopicDiff]:
     few = len(body.topics) <= TEXTS_MOST
     diff = _TopicDiff({}, {} if few else None, not decision.every and bool(body.mapping_infos))
-    topics, texts = diff.topics, diff.texts
     text_of: dict[tuple[int, int, int, int], str] = {}
-    names, configs = iter(body.topics), iter(body.topics.values())
-    while batch := tuple(islice(names, TOPICS_A_STEP)):
-        at = 0
-        setups = [
-            (config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag)
-            for config in islice(configs, TOPICS_A_STEP)
-        ]
-        for (before, setup), run in groupby(zip(map(stored.get, batch), setups, strict=True)):
-            alike = batch[at : at + len([*run])]  # most topics are set up alike
-            at += len(alike)
-            text = text_of.get(setup)
-            if text is None:
-                text = text_of[setup] = queue_text(body.topics[alike[0]], without_write=decision.strips)
-            if before == text:
-                pass
-            elif before is None or decision.every:
-                topics.setdefault((before or "", text), []).extend(alike)
-            else:
-                diff.stays = True
-                continue
-            if texts is not None:
-                texts.update(dict.fromkeys(alike, text))
+    topics = iter(body.topics.items())
+    while step := [*islice(topics, TOPICS_A_STEP)]:
+        _compare(step, stored, decision, diff, text_of)
         yield
     return diff
+
+
+def _compare(
+    topics: Iterable[tuple[str, TopicConfig]],
+    stored: Mapping[str, str],
+    decision: Decision,
+    diff: _TopicDiff,
+    text_of: dict[tuple[int, int, int, int], str],
+) -> None:
+    """Add these topics to `diff`; `text_of` has the texts of setups seen before, since most topics are set up alike."""
+    changes, texts = diff.topics, diff.texts
+    for topic, config in topics:
+        setup = _setup_of(config)
+        text = text_of.get(setup)
+        if text is None:
+            text = text_of[setup] = queue_text(config, without_write=decision.strips)
+        before = stored.get(topic)
+        if before != text:
+            if before is not None and not decision.every:
+                diff.stays = True
+                continue
+            changes.setdefault((before or "", text), []).append(topic)
+        if texts is not None:
+            texts[topic] = text
 
 
 def _add_missing(diff: _TopicDiff, body: RegisterBrokerBody, stored: Mapping[str, str]) -> Cooperative[None]:

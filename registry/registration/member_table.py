@@ -31,7 +31,7 @@ class MemberTable:
         """Return the table if it is still stored so, and may be compared with."""
         if self._tables is None or not decision.every:
             return None
-        return self._tables.get(self._member, decision.at)
+        return self._tables.get(self._member, decision)
 
     def update(self, decision: Decision, diff: TableDiff, blocks: TableBlocks, done: Done) -> None:
         """Cache the table that was written; drop it unless it is what the body says."""

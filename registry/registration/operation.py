@@ -23,7 +23,7 @@ from registry.registration.decision import (
     register_reply,
     reregister_reply,
 )
-from registry.registration.diff import NO_DIFF, TableDiff, table_diff
+from registry.registration.diff import NO_DIFF, TOPICS_A_STEP, TableDiff, short_diff, table_diff
 from registry.registration.member_table import MemberTable
 from registry.registration.request import RegisterContext
 from registry.registration.reregistration import can_reregister, reregister_item
@@ -122,6 +122,8 @@ class RegisterOperation:
             return NO_DIFF
         context, table = self.context, self._table.current(decision)
         if table is not None and table.texts is not None and table.texts.keys() >= body.topics.keys():
+            if len(body.topics) <= TOPICS_A_STEP and not body.mapping_infos:
+                return short_diff(context.registration.name, body.topics, table.texts, decision)
             stored = table.texts
         else:
             longest = max(body.topics, key=len, default="")

@@ -231,8 +231,8 @@ def test_their_bytes_are_bounded() -> None:
         tables_cache.put(f"m{number}", table)
     kept = [number for number in range(1000) if tables_cache.last(f"m{number}") is not None]
     assert kept == list(range(1000 - BYTES_MOST // bare.cost, 1000))
-    assert tables_cache.get("m999", decision.at) == bare
-    assert tables_cache.get("m999", decision.done("1", 2).at) is None
+    assert tables_cache.get("m999", decision) == bare
+    assert tables_cache.get("m999", decision.done("1", 2)) is None
     tables_cache.drop("m999")
     tables_cache.drop("m999")
     assert tables_cache.last("m999") is None
