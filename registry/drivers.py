@@ -33,6 +33,7 @@ from registry.errors import StoreUnavailable, cause_of
 from registry.keys import guard_of
 from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
 from registry.scripts import script
+from registry.store.pipeline import execute
 from registry.store.slot_master import AsyncSlotMaster, SlotMaster
 
 T = TypeVar("T")
@@ -154,7 +155,10 @@ class AsyncDriver:
 
     async def open(self) -> None:
         """Make the connections that many requests will need, if the store is there; making one takes long."""
-        await asyncio.gather(*(self._store.ping() for _ in range(PIPELINES)), return_exceptions=True)
+        ping = ("PING",)
+        await asyncio.gather(
+            *(execute(self._store, (ping,)) for _ in range(PIPELINES)), return_exceptions=True
+        )
 
     def start(self, plan: Plan[T], done: Done[T]) -> None:
         """Run a plan; `done` gets its result or what it raised, before this returns if it needs no store."""
@@ -216,10 +220,8 @@ class AsyncDriver:
         calls = [*_calls(batch)]
         began = perf_counter()
         try:
-            pipe = self._store.pipeline(transaction=False)
-            for request, _ in calls:
-                pipe.execute_command(*_command(request, guarded=self._guarded))
-            replies = await pipe.execute(raise_on_error=False)
+            commands = [_command(request, guarded=self._guarded) for request, _ in calls]
+            replies = await execute(self._store, commands)
             for i, reply in enumerate(replies):
                 if isinstance(reply, NoScriptError):
                     replies[i] = await self._whole(calls[i][0])
@@ -250,11 +252,8 @@ class AsyncDriver:
                 _pass(sink, reply)
 
     async def _whole(self, request: Call | ScriptCall) -> object:
-        try:
-            whole = _command(request, whole=True, guarded=self._guarded)
-            return await self._store.execute_command(*whole)  # type: ignore[no-untyped-call]
-        except ResponseError as error:
-            return error
+        (reply,) = await execute(self._store, (_command(request, whole=True, guarded=self._guarded),))
+        return reply
 
 
 class _Run(Generic[T]):

@@ -55,7 +55,7 @@ class DataVersionMembers(msgspec.Struct, gc=False, rename="camel"):
 def decode_data_version(body: bytes) -> DataVersion:
     """Return the version in the body of QUERY_DATA_VERSION or its response; missing members are 0. Raises BodyError."""
     try:
-        return _members(body).value()
+        return _members.decode(body).value()
     except UNREADABLE:
         return decode_json(body, DataVersionMembers).value()
 
@@ -66,5 +66,5 @@ def decode_queried_version(body: bytes) -> DataVersion | None:
     return None if members is None else members.value()
 
 
-_members: Final = decoder(DataVersionMembers).decode
+_members: Final[msgspec.json.Decoder[DataVersionMembers]] = decoder(DataVersionMembers)
 _OPTIONAL: Final[Any] = DataVersionMembers | None

@@ -122,9 +122,10 @@ def connect_queue(url: str, **settings: Any) -> redis.Redis:
 
 
 def connect_async(url: str, namespace: str = DEFAULT_NAMESPACE) -> redis.asyncio.Redis:
-    """Return a client as `connect` does, for an event loop."""
+    """Return a client as `connect` does, for an event loop; its user says how long it waits for a reply
+    (`registry.store.pipeline`)."""
     retry = AsyncRetry(ConstantBackoff(RETRY_PAUSE_S), 1, supported_errors=(ConnectionError,))
-    store = _client(ASYNC, url, namespace, socket_timeout=REPLY_TIMEOUT_S, retry=retry, **COMMON)
+    store = _client(ASYNC, url, namespace, socket_timeout=None, retry=retry, **COMMON)
     return _with_our_connections(store)
 
 

@@ -35,8 +35,8 @@ class Counting(CachedTables):
 
     hits = 0
 
-    def get(self, member: str, at: str) -> CachedTable | None:
-        cached = super().get(member, at)
+    def get(self, member: str, decision: Decision) -> CachedTable | None:
+        cached = super().get(member, decision)
         self.hits += cached is not None
         return cached
 

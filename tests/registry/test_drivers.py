@@ -142,22 +142,22 @@ def test_which_errors_mean_that_the_store_is_away(error: Exception, away: bool) 
     assert unavailable(error) is away
 
 
-class Counted(redis_asyncio.Redis):
-    """Counts its pipelines."""
+class Counted(redis_asyncio.ConnectionPool):
+    """Counts the pipelines, each of which takes a connection."""
 
     pipelines = 0
 
-    def pipeline(self, *args: Any, **kwargs: Any) -> Any:
+    async def get_connection(self, *args: Any, **kwargs: Any) -> Any:
         self.pipelines += 1
-        return super().pipeline(*args, **kwargs)
+        return await super().get_connection(*args, **kwargs)
 
 
 def on_loop(store: EmbeddedStore, body: Callable[[AsyncDriver, Counted], Any]) -> Any:
     async def main() -> Any:
-        client: Counted = Counted.from_url(store.url, decode_responses=True)  # type: ignore[assignment]
-        driver = AsyncDriver(client)
+        pool = Counted.from_url(store.url, decode_responses=True)
+        driver = AsyncDriver(redis_asyncio.Redis.from_pool(pool))
         try:
-            return await body(driver, client)
+            return await body(driver, pool)
         finally:
             await driver.close()
 
@@ -170,21 +170,21 @@ def test_a_store_that_is_away_without_a_word_is_named_by_the_kind_of_error() -> 
 
 
 def test_one_tick_of_the_loop_is_one_pipeline(store: EmbeddedStore) -> None:
-    async def body(driver: AsyncDriver, client: Counted) -> None:
+    async def body(driver: AsyncDriver, pool: Counted) -> None:
         plans = [driver.run(asks(call("ECHO", str(number)), call("ECHO", "again"))) for number in range(50)]
         replies = await asyncio.gather(*plans)
         assert replies == [[str(number), "again"] for number in range(50)]
-        assert client.pipelines <= 4
+        assert pool.pipelines <= 4
 
     on_loop(store, body)
 
 
 def test_a_flood_is_cut_into_pipelines_of_bounded_length(store: EmbeddedStore) -> None:
-    async def body(driver: AsyncDriver, client: Counted) -> None:
+    async def body(driver: AsyncDriver, pool: Counted) -> None:
         many = 1537
         replies = await asyncio.gather(*(driver.run(asks(call("ECHO", str(i)))) for i in range(many)))
         assert replies == [[str(i)] for i in range(many)]
-        assert client.pipelines == 4
+        assert pool.pipelines == 4
 
     on_loop(store, body)
 
@@ -211,18 +211,18 @@ def test_what_waits_is_counted(store: EmbeddedStore) -> None:
 
 
 def test_a_loop_that_ends_begins_no_other_pipeline(store: EmbeddedStore) -> None:
-    async def body(driver: AsyncDriver, client: Counted) -> None:
+    async def body(driver: AsyncDriver, pool: Counted) -> None:
         many = (PIPELINES + 1) * PIPELINE_MOST
         callers = [asyncio.ensure_future(driver.run(asks(call("ECHO", str(i))))) for i in range(many)]
-        while not client.pipelines:
+        while not pool.pipelines:
             await asyncio.sleep(0)
-        before = client.pipelines
+        before = pool.pipelines
         ended = asyncio.all_tasks() - {asyncio.current_task()}
         for task in ended:
             task.cancel()
         await asyncio.gather(*ended, return_exceptions=True)
         await asyncio.sleep(0)
-        assert client.pipelines == before
+        assert pool.pipelines == before
         assert all(task.cancelled() for task in callers)
 
     on_loop(store, body)

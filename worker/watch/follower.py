@@ -9,7 +9,7 @@ all such entries that the stream has when it begins.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import redis.asyncio
 from redis.exceptions import RedisError
@@ -18,6 +18,7 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
+from registry.store.pipeline import execute
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
@@ -121,9 +122,7 @@ class Follower(StreamConnection):
 
         The stream was read when nothing came, or what came has been applied: no entry that comes again and again since
         it cannot be counts."""
-        async with asyncio.timeout(STALLED_S):
-            reply: Any = await store.xread({self._keys.events: str(self._seen())}, self._end.count, block_ms)
-        entries = [entry for _, of_stream in reply or () for entry in of_stream]
+        entries = await self._next(store, block_ms)
         if not entries:
             self._read_at = boot_time()
         async with asyncio.timeout(STALLED_S):
@@ -134,6 +133,23 @@ class Follower(StreamConnection):
                 self._read_at = boot_time()
         self._end.applied(self._position or FIRST)
         return len(entries)
+
+    async def _next(self, store: redis.asyncio.Redis, block_ms: int | None) -> list[Entry]:
+        """Return the next entries; redis-py's `xread` takes twice as long for the same."""
+        waiting = () if block_ms is None else ("BLOCK", block_ms)
+        command = (
+            "XREAD",
+            "COUNT",
+            self._end.count,
+            *waiting,
+            "STREAMS",
+            self._keys.events,
+            str(self._seen()),
+        )
+        (reply,) = await execute(store, (command,), STALLED_S)
+        if isinstance(reply, Exception):
+            raise reply
+        return [entry for _, of_stream in reply or () for entry in of_stream]
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
