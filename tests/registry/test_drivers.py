@@ -149,7 +149,7 @@ class Counted(redis_asyncio.ConnectionPool):
 
     async def get_connection(self, *args: Any, **kwargs: Any) -> Any:
         self.pipelines += 1
-        return await super().get_connection(*args, **kwargs)
+        return await super().get_connection(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
 def on_loop(store: EmbeddedStore, body: Callable[[AsyncDriver, Counted], Any]) -> Any:
