@@ -13,6 +13,7 @@ import msgspec
 from registry.caching.bounded import Bounded
 from registry.caching.stamp import Source, Stamp
 from registry.plans import Argument, Plan, ScriptItem
+from registry.registration.request import RegisterContext
 
 FRACTION: Final = 1000
 """A renewal is good for this fraction of the time-out."""
@@ -33,11 +34,13 @@ class Renewal(msgspec.Struct, frozen=True):
     """How a request that renewed a lease, and did no more, is repeated without a plan.
 
     While `item` gets this `reply`, the heartbeat or registration has the same answer; a reply is good for `good_for_s`
-    seconds."""
+    seconds. `context` is of a registration, without its body, one with other topics of which may go the straight way
+    (`registry.registration.straight`)."""
 
     item: ScriptItem
     reply: list[Any]
     good_for_s: float
+    context: RegisterContext | None = None
 
 
 class Renewals:
