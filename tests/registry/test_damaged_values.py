@@ -204,6 +204,17 @@ def test_a_tick_takes_a_lease_with_a_fraction(ns: Namespace) -> None:
     assert ns.tick().next_end_ms is not None
 
 
+def test_a_time_out_that_is_none_is_the_usual_one_until_the_next_registration(ns: Namespace) -> None:
+    """Also where it is unchanged: the broker may have asked for another."""
+    ns.register("b3", timeout_ms=300_000)
+    member = ns.keys.member(member_key("c1", address("b3")))
+    ns.store.hset(member, "timeout", "long")
+    ns.heartbeat("b3")
+    assert ns.store.hget(member, "timeout") == "120000"
+    ns.register("b3", timeout_ms=300_000)
+    assert ns.store.hget(member, "timeout") == "300000"
+
+
 def test_a_walk_survives_members_that_are_none(ns: Namespace) -> None:
     """It is what repairs them."""
     ns.store.hset(ns.keys.member("nocolon"), mapping={"slot:7:b1": "1", "broker": "b1", "id": "7"})
