@@ -13,6 +13,8 @@ UNTOLD: Final = re.compile(r"events|events:.*|repair|pushed:.*|kv_bytes:.*")
 NAMES_ONLY: Final = re.compile(r"owed|lapses|gone|kv_versions:.*")
 """Keys whose fields are names, with times or ids of entries."""
 TIMES: Final = ("since_ms", "last_seen_ms", "lease_ms", "effective_ms", "closed_ms", "inc")
+OF_MEMBER: Final = ("since", "applied")
+"""Fields that are not compared: a time, and whether a short cut may be taken, which shows when one is."""
 Contents = dict[str, Any]
 
 
@@ -53,8 +55,8 @@ def _plain(name: str, value: Any, now_ms: int) -> Any:
         return {member: lease(end, now_ms) for member, end in value}
     if name.startswith("alive:") and isinstance(value, str) and value.isdecimal():
         return lease(int(value), now_ms)
-    if name.startswith("member:") and isinstance(value, dict) and "since" in value:
-        return value | {"since": "then"}
+    if name.startswith("member:") and isinstance(value, dict):
+        return {name: text for name, text in value.items() if name not in OF_MEMBER}
     return value
 
 

@@ -34,13 +34,16 @@ NOT_ASKED: Final = (
 )
 DIFFERS: Final = ("dv", "sig", "epoch", "gen", "lease", "connection", "time-out", "the call before")
 EXITS: Final = (
+    "short cut",
     *("done: topics", "done: more topics", "done: static topics", "done: version", "done: beside others"),
     *("full: refused", "full: written", "error: body", "error: wrong type"),
     *(f"differs: {one}" for one in DIFFERS),
     *(f"not asked: {one}" for one in NOT_ASKED),
 )
-"""Every end of `RegisterOperation.try_reregister` and every reply of `lua/reregister_topics.lua`, but two to which
-nothing leads: a topic that stays otherwise than the body has it, and a member that one call has under two names."""
+"""The short cut, every end of `RegisterOperation.try_reregister`, and every reply of `lua/reregister_topics.lua`.
+
+Nothing leads to two others: a topic that stays otherwise than a body has it under a new data version, and a member that
+one call has under two names."""
 
 
 class Seen(NamedTuple):
@@ -112,6 +115,7 @@ class Exits:
         self._note_last(asked, before)
         replies = trace.of(SCRIPT)
         if "renewed" in trace.of("renew_registration"):
+            self.taken["short cut"] += 1
             return
         if before.now.damaged:
             self.taken["error: wrong type"] += "WRONGTYPE" in replies
@@ -134,6 +138,7 @@ class Exits:
             case "full":
                 self.taken["full: refused" if answer.startswith("LimitReached") else "full: written"] += 1
             case "done":
+                assert self._cached(asked) is not before.cached, "what it wrote is not cached"
                 self._done(entries)
 
     def after_another(

@@ -72,10 +72,11 @@ def has_no_timeout(both: TwoWays) -> None:
 
 
 SCENARIOS: Final[dict[str, tuple[Step, ...]]] = {
+    "short cut": (says(1), says(1)),
     "done: topics": (says(1), says(2, OTHER)),
     "done: more topics": (says(1), says(2, MORE)),
     "done: static topics": (says(1), says(2, mappings=[mapping_info("T1")])),
-    "done: version": (says(1), says(2)),
+    "done: version": (says(1), says(1, cluster="c2"), says(2, cluster="c2")),
     "done: beside others": (says(1), says(1, name="b2"), (says(2), says(2, OTHER, name="b2"))),
     "full: refused": (says(1), says(2, FIVE)),
     "full: written": (says(1), says(1, MORE, name="b2"), says(2, MORE)),
@@ -90,7 +91,7 @@ SCENARIOS: Final[dict[str, tuple[Step, ...]]] = {
     "differs: time-out": (says(1), has_no_timeout, says(2, OTHER)),
     "differs: the call before": (says(1), (says(2, OTHER), says(3, MORE))),
     "not asked: not cached": (says(1),),
-    "not asked: deletes topics": (says(1), says(2, OTHER, deletes=True)),
+    "not asked: deletes topics": (says(1, MORE, worker=1), says(2), says(3, deletes=True)),
     "not asked: a slave": (says(1), says(1, number=1), says(2, number=1)),
     "not asked: same version": (says(1), says(1, MORE)),
     "not asked: several slices": (says(1), says(2, MANY), says(3, MORE, mappings=[mapping_info("T1")])),
