@@ -8,7 +8,7 @@ from tests.registry.stored import Store
 
 AGED_MS: Final = 3 * 3_600_000
 """How much is left of a lease that a test lets grow old; a renewed one has more than twice of it."""
-UNTOLD: Final = re.compile(r"events|events:.*|repair|pushed:.*|kv_bytes:.*")
+LEFT_OUT: Final = re.compile(r"events|events:.*|repair|pushed:.*|kv_bytes:.*")
 """Keys that hold the stream, which `Entries` reads, or times only."""
 NAMES_ONLY: Final = re.compile(r"owed|lapses|gone|kv_versions:.*")
 """Keys whose fields are names, with times or ids of entries."""
@@ -22,14 +22,14 @@ def contents(store: Store, keys: Keys, now_ms: int) -> Contents:
     """Return what each key holds. Of a lease it is whether it is over, aged or renewed."""
     found = sorted(key for key in store.keys(f"{_quoted(keys.prefix)}*"))
     names = [key.removeprefix(keys.prefix) for key in found]
-    told = {name: key for name, key in zip(names, found, strict=True) if not UNTOLD.fullmatch(name)}
+    read = {name: key for name, key in zip(names, found, strict=True) if not LEFT_OUT.fullmatch(name)}
     pipe = store.pipeline(transaction=False)
-    for key in told.values():
+    for key in read.values():
         pipe.type(key)
     types = pipe.execute()
-    for key, of_type in zip(told.values(), types, strict=True):
+    for key, of_type in zip(read.values(), types, strict=True):
         _read(pipe, of_type, key)
-    return {name: _plain(name, value, now_ms) for name, value in zip(told, pipe.execute(), strict=True)}
+    return {name: _plain(name, value, now_ms) for name, value in zip(read, pipe.execute(), strict=True)}
 
 
 def _quoted(prefix: str) -> str:

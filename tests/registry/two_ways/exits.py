@@ -1,8 +1,9 @@
-"""How registrations leave the straight way, by name: each is told from what was stored and said before, by the test
-alone."""
+"""How registrations leave the straight way, by name. The test finds it out by itself, from what was stored and said
+before."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 from registry.keys import Keys
@@ -99,7 +100,7 @@ class Exits:
     def before(self, asked: Asked) -> Before:
         last, then = self._last.get((asked.worker, asked.member), (None, None))
         changed, many = self._changes(asked)
-        return Before(self._seen(asked), self._cached(asked), last, then, changed, many)
+        return Before(self._seen(asked), copy(self._cached(asked)), last, then, changed, many)
 
     def after(
         self,
@@ -138,7 +139,7 @@ class Exits:
             case "full":
                 self.taken["full: refused" if answer.startswith("LimitReached") else "full: written"] += 1
             case "done":
-                assert self._cached(asked) is not before.cached, "what it wrote is not cached"
+                assert self._cached(asked) != before.cached, "what it wrote is not cached"
                 self._done(entries)
 
     def after_another(
@@ -156,7 +157,7 @@ class Exits:
         cached = self._cached(asked)
         if cached is None:
             self._last.pop((asked.worker, asked.member), None)
-        elif cached is not before.cached:
+        elif cached != before.cached:
             self._last[asked.worker, asked.member] = asked, self._seen(asked)
 
     def _only(self, way: str, reasons: list[str]) -> None:

@@ -135,6 +135,10 @@ class TwoWays:
         for side in self.sides:
             change(self.store, side.ns.keys)
 
+    def has(self, member: str) -> bool:
+        """Return whether it is registered."""
+        return self.store.zscore(self.straight.ns.keys.leases, member) is not None
+
     def lapse(self, member: str) -> None:
         """The member's lease is over, which is not recorded yet."""
         end = self.straight.ns.now_ms() - 1000
