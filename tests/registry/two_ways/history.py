@@ -110,7 +110,7 @@ class History:
         before = dict(broker.said), dict(broker.topics), broker.owner, broker.spaced
         asked = self._changed(broker, worker=int(self._dice.random() < 0.08))
         (answer,) = await self._both.register(asked)
-        if is_refused(answer) and self._dice.random() < 0.8:
+        if is_refused(answer) and (self.is_large or self._dice.random() < 0.8):
             broker.said, broker.topics, broker.owner, broker.spaced = before
             self.fewer_topics(broker)
 

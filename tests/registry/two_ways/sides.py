@@ -136,8 +136,9 @@ class TwoWays:
             change(self.store, side.ns.keys)
 
     def has(self, member: str) -> bool:
-        """Return whether it is registered."""
-        return self.store.zscore(self.straight.ns.keys.leases, member) is not None
+        """Return whether it is registered and living."""
+        registered = self.store.zscore(self.straight.ns.keys.leases, member) is not None
+        return registered and member not in self._lapsed
 
     def lapse(self, member: str) -> None:
         """The member's lease is over, which is not recorded yet."""
