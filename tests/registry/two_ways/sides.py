@@ -135,10 +135,10 @@ class TwoWays:
         for side in self.sides:
             change(self.store, side.ns.keys)
 
-    def has(self, member: str) -> bool:
-        """Return whether it is registered and living."""
-        registered = self.store.zscore(self.straight.ns.keys.leases, member) is not None
-        return registered and member not in self._lapsed
+    def has(self, member: str, name: str, number: int) -> bool:
+        """Return whether it is registered with this broker name and id, and living."""
+        place = self.store.hget(self.straight.ns.keys.broker(name), f"addr:{number}")
+        return place == member and member not in self._lapsed
 
     def lapse(self, member: str) -> None:
         """The member's lease is over, which is not recorded yet."""
