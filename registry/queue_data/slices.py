@@ -1,6 +1,6 @@
 """Slices of topic tables: what one script and one event may carry."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -75,14 +75,6 @@ class Slice(msgspec.Struct, frozen=True):
             yield self.of_topics(self.cause, self.name, batch)
 
 
-class Counts(msgspec.Struct, frozen=True):
-    """What of a script's arguments it writes, in pairs, and how many entries are among them."""
-
-    rows: int = 0
-    mappings: int = 0
-    entries: int = 0
-
-
 class WrittenSlice(msgspec.Struct, frozen=True, array_like=True):
     """What lua/write_slice.lua replies: the last entry, and the generation that the broker has now."""
 
@@ -116,19 +108,18 @@ def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()
     return slices
 
 
-def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
-    """Return the counts and arguments of a script that writes one slice, or none, and emits entries of several.
-
-    A script takes the topics that it writes from their entry, so that slice must be the first of those."""
-    values: list[Argument] = []
-    for row in written.mappings if written else ():
-        values += (row.topic, row.after)
-    entries = 0
+def arguments(written: Slice | None = None, emitted: Collection[Slice] = ()) -> tuple[Argument, ...]:
+    """Return the arguments of a script that writes one slice, or none, and emits entries of several, as
+    lua/includes/rows.lua takes them."""
+    mappings, rows = (written.mappings, written.topics) if written else ((), ())
+    values: list[Argument] = [len(mappings), len(rows), len(emitted)]
+    for mapping in mappings:
+        values += (mapping.topic, mapping.after)
+    for row in rows:
+        values += (row.before, row.after, len(row.topics), *row.topics)
     for each in emitted:
         values += each.entry()
-        entries += 1
-    mappings = len(written.mappings) if written else 0
-    return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
+    return tuple(values)
 
 
 def _cut(changes: Iterable[Alike], most: int) -> Iterator[tuple[Alike, ...]]:
