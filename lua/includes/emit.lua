@@ -5,6 +5,9 @@
 local EVENTS_MAXLEN = "1000000" -- a text, as is what else is written often: Redis takes longer to write a number
 local EVENTS_BYTES = 268435456 -- until a job has noted the option eventsMaxBytes in events:meta
 local OFFSETS = 100 -- noted while as many bytes are appended as the stream may have
+local GROUP_EVENTS_MOST, GROUP_EVENTS_MS = "1000", "60000" -- schedulers read them at once, and push nothing that is older
+local MEMBER_KINDS = { broker_registered = true, broker_removed = true }
+local OF_GROUP_EVENTS = { broker = true, id = true, addr = true, addrs = true, ha = true }
 
 -- A damaged number counts as `other`; one of 16 digits and more is none that Lua could count on from.
 local function number_of(text, other)
@@ -75,12 +78,31 @@ local function end_of_stream(groups)
   return ends
 end
 
+-- What 905 needs of an entry about a member that enters or leaves.
+local function group_event(entry, event_id)
+  local event, fields = { event = event_id, kind = entry[1], cause = entry[2] }, entry[3]
+  for i = 1, #fields, 2 do
+    if OF_GROUP_EVENTS[fields[i]] then event[fields[i]] = fields[i + 1] end
+  end
+  return event
+end
+
+-- Schedulers push 905 by a stream of its own: most entries of the other one are about topics.
+local function append_group_events(events)
+  local entry = { "events", cjson.encode(events) }
+  if not id_or_nil(K.group_events, GROUP_EVENTS_MOST, entry) then
+    redis.call("DEL", K.group_events)
+    id_or_nil(K.group_events, GROUP_EVENTS_MOST, entry)
+  end
+  redis.call("PEXPIRE", K.group_events, GROUP_EVENTS_MS)
+end
+
 -- Appends the entries of several ctx, each of which has some, as a group each; returns the id of each group's last entry.
 local function append_groups(groups)
-  local ends, ids, last = end_of_stream(groups), {}, nil
+  local ends, ids, last, of_members = end_of_stream(groups), {}, nil, {}
   local seq, appended, most = ends.seq, ends.appended, ends.most
   for g, ctx in ipairs(groups) do
-    local n = #ctx.entries
+    local n, events = #ctx.entries, nil
     for i, entry in ipairs(ctx.entries) do
       seq = seq + 1
       local texts = put_entry(ctx.origin, entry, ends.inc, string.format("%d", seq), n > 1 and i .. "/" .. n)
@@ -90,9 +112,14 @@ local function append_groups(groups)
         redis.call("DEL", K.events)
         return append_groups(groups)
       end
+      if MEMBER_KINDS[entry[1]] then
+        events = events or {}
+        events[#events + 1] = group_event(entry, last)
+      end
     end
-    ids[g] = last
+    ids[g], of_members[#of_members + 1] = last, events
   end
+  for _, events in ipairs(of_members) do append_group_events(events) end
   for _, ctx in ipairs(groups) do ctx.entries = {} end
   redis.call("HSET", K.meta, "inc", ends.inc, "seq", seq, "appended", appended)
   if math.floor(appended * OFFSETS / most) > math.floor(ends.appended * OFFSETS / most) then
