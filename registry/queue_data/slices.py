@@ -64,7 +64,7 @@ class Slice(msgspec.Struct, frozen=True):
         topic = ""
         if self.count == 1:
             topic = self.mappings[0].topic if self.mappings else self.topics[0].topics[0]
-        return (self.kind, self.cause, self.rows, self.count, topic)
+        return (self.kind, self.cause, self.rows, str(self.count), topic)
 
     def staged(self) -> Iterator[Self]:
         """Return the same for scripts of `STAGED_TOPICS` each."""
@@ -112,11 +112,11 @@ def arguments(written: Slice | None = None, emitted: Collection[Slice] = ()) -> 
     """Return the arguments of a script that writes one slice, or none, and emits entries of several, as
     lua/includes/rows.lua takes them."""
     mappings, rows = (written.mappings, written.topics) if written else ((), ())
-    values: list[Argument] = [len(mappings), len(rows), len(emitted)]
+    values: list[Argument] = [str(len(mappings)), str(len(rows)), str(len(emitted))]
     for mapping in mappings:
         values += (mapping.topic, mapping.after)
     for row in rows:
-        values += (row.before, row.after, len(row.topics), *row.topics)
+        values += (row.before, row.after, str(len(row.topics)), *row.topics)
     for each in emitted:
         values += each.entry()
     return tuple(values)

@@ -53,7 +53,7 @@ def reregister_item(context: RegisterContext, last: CachedTable, diff: TableDiff
             r.address,
             member,
             last.decision.epoch,
-            last.decision.generation,
+            str(last.decision.generation),
             last.signature.content,
             last.signature.version.text(),
             signature.content,
