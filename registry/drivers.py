@@ -57,7 +57,8 @@ UNAVAILABLE = (
     TimeoutError,
     TryAgainError,
 )
-PIPELINES = 3  # under way at once, each on a connection of its own: fewer cost less, more suit a far store
+PIPELINES = 3  # under way at once at most, each on a connection of its own
+PATIENCE_S = 0.005  # that one waits behind another: fuller ones cost less, a far store takes longer
 PIPELINE_MOST = 512  # requests in one, so that taking its replies does not hold the loop for long
 JOINED_MOST = 128  # items of one call, so that it stays well below a millisecond
 UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "LOADING")
@@ -203,6 +204,13 @@ class AsyncDriver:
                 self.ask(one, partial(together.take, i))
 
     def _flush(self) -> None:
+        """Send the queue; behind another pipeline it goes on growing for a moment, unless it is long."""
+        if self._flushes and len(self._queue) < PIPELINE_MOST:
+            asyncio.get_running_loop().call_later(PATIENCE_S, self._send_queue)
+        else:
+            self._send_queue()
+
+    def _send_queue(self) -> None:
         """Send the queue; while enough pipelines are under way it goes on growing and becomes the next one."""
         while self._queue and len(self._flushes) < PIPELINES:
             batch, self._queue = self._queue[:PIPELINE_MOST], self._queue[PIPELINE_MOST:]
@@ -214,7 +222,7 @@ class AsyncDriver:
         self._flushes.discard(task)
         if task.cancelled():
             self._queue.clear()  # the loop ends: callers are cancelled too, and no other pipeline would be run
-        self._flush()
+        self._send_queue()
 
     async def _send(self, batch: list[Asked]) -> None:
         calls = [*_calls(batch)]
