@@ -31,7 +31,18 @@ from redis.exceptions import (
 
 from registry.errors import StoreUnavailable, cause_of
 from registry.keys import guard_of
-from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
+from registry.plans import (
+    Acquire,
+    Batch,
+    Call,
+    Pause,
+    Plan,
+    Request,
+    ScriptCall,
+    ScriptItem,
+    joined,
+    replies_to,
+)
 from registry.scripts import script
 from registry.store.pipeline import execute
 from registry.store.slot_master import AsyncSlotMaster, SlotMaster
@@ -119,7 +130,7 @@ def _perform(request: Request, store: redis.Redis, observe: Observe) -> object:
         acquired.wait()
         return None
     if isinstance(request, ScriptItem):
-        return request.replies(_perform(joined((request,)), store, observe))[0]
+        return replies_to((request,), _perform(joined((request,)), store, observe))[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
@@ -250,7 +261,8 @@ class AsyncDriver:
         if not isinstance(first, ScriptItem):
             _pass(asked[0][1], reply)
         elif not isinstance(reply, Exception):
-            for (_, sink), own in zip(asked, first.replies(reply), strict=True):
+            items: list[Any] = [item for item, _ in asked]
+            for (_, sink), own in zip(asked, replies_to(items, reply), strict=True):
                 _pass(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
@@ -355,4 +367,4 @@ def _pass(sink: Sink, reply: object) -> None:
 
 
 def _pass_single(item: ScriptItem, sink: Sink, reply: object) -> None:
-    sink(reply if isinstance(reply, Exception) else item.replies(reply)[0])
+    sink(reply if isinstance(reply, Exception) else replies_to((item,), reply)[0])

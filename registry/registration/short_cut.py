@@ -6,9 +6,9 @@ Any number of one moment share one call of `lua/renew_registration.lua`.
 from typing import Any
 
 from registry.keys import ORDER_TOPIC_CONFIG
-from registry.plans import Plan, ScriptItem
-from registry.registration.order_tables import with_order_table
-from registry.registration.renewals import Renewal, Renewals, good_for_s
+from registry.plans import NOTHING, Plan, ScriptItem
+from registry.registration.order_tables import exceptions_with_order_table
+from registry.registration.renewals import Renewal, Renewals
 from registry.registration.request import RegisterContext, Registered
 
 
@@ -20,13 +20,14 @@ def renew(context: RegisterContext, renewals: Renewals | None) -> Plan[Registere
     item = ScriptItem(
         "renew_registration",
         (keys.leases, keys.kv_namespaces, keys.kv(ORDER_TOPIC_CONFIG)),
-        (keys.alive(member), keys.member(member), keys.broker(r.name)),
+        (keys.member(member), keys.broker(r.name)),
         (member, signature.content, version, context.owner or "", str(r.id)),
-        with_order_table,
+        exceptions_with_order_table,
+        expected=NOTHING,
     )
     reply: Any = (yield item) if renewals is None else (yield from renewals.ask(item))
     match reply:
         case ["renewed", timeout_ms, master, order_table]:
-            renewal = Renewal(item, reply, good_for_s(timeout_ms)) if version else None
+            renewal = Renewal.of(item, reply, (timeout_ms, *master)) if version else None
             return Registered.of(master, order_table, renewal=renewal)
     return None
