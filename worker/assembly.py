@@ -27,6 +27,8 @@ from registry.ownership import Claimant, ReportedRefusals, registrant_at, regist
 from registry.plans import Origin
 from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
+from registry.registration.request import RegisterContext
+from registry.registration.straight import Change, Split, change_of
 from registry.store import connect
 from rocketmq_remoting.command import Command
 from worker.access_records import AccessRecords
@@ -83,7 +85,9 @@ class Assembly:
         self.answering = self.make_answering()
         self.registration_cache = RegistrationCache(self.clock)
         self.rewrites = Rewrites()
-        self.registrations = CachedRegistrations(self.clock, self.counters, self.guard.proves)
+        self.registrations = CachedRegistrations(
+            self.clock, self.counters, self.guard.proves, self._change_of
+        )
         self.routes = RouteCache(options.route_cache_bytes, self.counters, self.registrations.find)
         here = self.driver, self.keys, worker_id
         self._records = AccessRecords(self.guard, *here, self.routes.requests)
@@ -160,7 +164,7 @@ class Assembly:
         return Request(
             command=command,
             peer=peer,
-            origin=self._origin(peer, verdict.proof or peer.standing.proof),
+            origin=self.origin(peer, verdict.proof or peer.standing.proof),
             keys=self.keys,
             options=self.options,
             limits=self._limits,
@@ -175,7 +179,8 @@ class Assembly:
             topics=verdict.topics,
         )
 
-    def _origin(self, peer: Peer, proof: Proof | None) -> Origin:
+    def origin(self, peer: Peer, proof: Proof | None) -> Origin:
+        """Return the origin of a request of a peer who has proved this."""
         op = f"{self._worker_id}-{next(self.numbers):x}"
         return Origin(op, f"wire:{peer.address}") if proof is None else Origin(op, proof.actor, peer.address)
 
@@ -230,12 +235,23 @@ class Assembly:
         return min(late_s, self.ticker.good_for_s()) > LATE_S
 
     def when_followed(self, event_id: str, done: Callable[[bool], object]) -> None:
-        """Call `done` with True when the caches have followed this entry, with False if that takes too long, or at once
-        if it follows late: what this worker answers is of the store."""
-        if self.follows_late():
-            done(False)
+        """Call `done` with True when the caches have followed this entry, or were dropped because that takes too long;
+        with False where the store went away meanwhile, so that what it wrote may be lost."""
+        if self.follower.passed(event_id):
+            done(True)
+        elif self.follows_late():  # what this worker answers is of the store
+            self._followed(done, False)
         else:
-            self.follower.when_reached(event_id, done)
+            self.follower.when_reached(event_id, partial(self._followed, done))
+
+    def _followed(self, done: Callable[[bool], object], in_time: bool) -> None:
+        if not in_time and (self.follower.connected or self.follows_late()):
+            self.drop_all()  # so that this connection sees what it wrote all the same
+            in_time = True
+        done(in_time)
+
+    def _change_of(self, kind: RegisterContext, body: bytes, split: Split, crc: int) -> Change | None:
+        return change_of(kind, self.registration_cache.tables, body, split, crc)
 
     def _lapsed(self, names: set[str]) -> None:
         """Every tick: drop replies with brokers whose leases ended or were renewed after all."""

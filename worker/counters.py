@@ -131,6 +131,15 @@ class Counters:
         if code == REGISTRATION:
             self.registrations.durations.of(UNCHANGED).observe(seconds)
 
+    def changed(self, outcome: str, body_bytes: int, seconds: float) -> None:
+        """Count a registration that was answered by its header, and how long it took; `outcome` is of what it wrote."""
+        self.requests.add(REGISTRATION, "ok")
+        self.took(REGISTRATION, seconds)
+        self.registrations.results.add(outcome)
+        self.registrations.heartbeats.add(REGISTRATION)
+        self.registrations.durations.of(outcome).observe(seconds)
+        self.other_bodies.observe(body_bytes)
+
     def lookups_took(self, seconds: float, times: int) -> None:
         """Count how long lookups took that are answered by their bytes."""
         self._of_lookups.observe(seconds, times)

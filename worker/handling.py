@@ -54,22 +54,17 @@ class Handling:
             self._parts.closed.registered(peer)
             if command.code == REGISTRATION and not reply.code:
                 self._parts.known_hosts.add(peer)
-        follower = self._parts.follower
-        if reply.event_id and not follower.passed(reply.event_id):
-            self._parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
-            return
         if frame and self._parts.guard.holds(verdict):
             self._repeats.keep(
                 frame, command, reply, peer, options, verdict.proof, for_bytes=verdict.is_for_bytes
             )
-        self._answered(reply, command, peer)
+        if reply.event_id:
+            self._parts.when_followed(reply.event_id, partial(self._followed, reply, command, peer))
+        else:
+            self._answered(reply, command, peer)
 
-    def _followed(self, reply: Reply, command: Command, peer: Peer, in_time: bool) -> None:
+    def _followed(self, reply: Reply, command: Command, peer: Peer, is_there: bool) -> None:
         """Send a reply when this worker's cache has followed what the request changed.
 
         Where the store went away meanwhile, the change may be lost: an error is all that can be answered."""
-        if not in_time and (self._parts.follower.connected or self._parts.follows_late()):
-            self._parts.drop_all()  # so that this connection sees what it wrote all the same
-        elif not in_time:
-            reply = dispatch.STORE_AWAY
-        self._answered(reply, command, peer)
+        self._answered(reply if is_there else dispatch.STORE_AWAY, command, peer)

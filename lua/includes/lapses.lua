@@ -7,6 +7,7 @@ local GIVEN_AWAY = { replaced = true, switched = true } -- by a registration: fo
 
 local function emit_removed(ctx, broker, member, id, cause, closed_ms)
   local fields, addrs = member.fields, addrs_json(broker)
+  if not fields.timeout then mend_numbers(ctx, member) end -- it was lost, and only its place is known
   ctx.work = ctx.work + 4 + math.floor(#addrs / 200)
   emit(ctx, "broker_removed", cause, {
     "cluster", cluster_of(member.key), "broker", broker.name, "id", id, "addr", address_of(member.key),

@@ -50,10 +50,11 @@ local function broker_of(ctx, name)
 end
 
 -- Until they are repaired (lua/repair_broker.lua), a time-out and a beginning that are none count as the usual one and now.
+-- Without its signature the member's next registration is compared whole, and sets the time-out that it asks for.
 local function mend_numbers(ctx, member)
   local fields = member.fields
   member.damaged = not (is_timeout(fields.timeout) and is_whole(fields.since))
-  if not is_timeout(fields.timeout) then fields.timeout = TIMEOUT_MS end
+  if not is_timeout(fields.timeout) then fields.timeout, fields.sig = TIMEOUT_MS, nil end
   if not is_whole(fields.since) then fields.since = tostring(ctx.now) end
 end
 

@@ -22,13 +22,9 @@ from registry.registration.decision import Again, ClaimLost, Done, Full, Owned, 
 from registry.registration.heartbeat import renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
-from registry.registration.request import (
-    RegisterContext,
-    Registered,
-    Registration,
-    signature,
-)
-from registry.registration.short_cut import renew
+from registry.registration.registered import Registered
+from registry.registration.request import RegisterContext, Registration, signature
+from registry.registration.short_cut import renew, renewal_of
 from registry.removal import run_deferred
 from rocketmq_remoting.json_table import BLOCK_BYTES
 
@@ -129,7 +125,13 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
     keys, origin, name = context.keys, context.origin, context.registration.name
     done = yield from operation.try_reregister()
     if done is not None:
-        return Registered.of(done.master, done.order_table, event_id=done.event_id, outcome=done.outcome)
+        return Registered.of(
+            done.master,
+            done.order_table,
+            event_id=done.event_id,
+            outcome=done.outcome,
+            renewal=renewal_of(context, done),
+        )
     event_id, pauses = "", 0
     for _ in range(TRIES + PENDING_PAUSES):
         end = yield from operation.try_once()
@@ -138,7 +140,10 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
             event_id = deferred_id or end.event_id or event_id
         match end:
             case Done(master=master, order_table=order_table):
-                return Registered.of(master, order_table, event_id=event_id, outcome=end.outcome)
+                renewal = renewal_of(context, end)
+                return Registered.of(
+                    master, order_table, event_id=event_id, outcome=end.outcome, renewal=renewal
+                )
             case Refused(refusal_id, order_table):
                 return Registered.of(("", ""), order_table, event_id=refusal_id, outcome="conflict")
             case Owned(holder):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from registry.caching.bounded import Bounded
 from registry.caching.stamp import Source, Stamp
 from registry.plans import Argument, Expected, Plan, ScriptItem
+from registry.registration.request import RegisterContext
 
 FRACTION: Final = 1000
 """A renewal is good for this fraction of the time-out."""
@@ -34,17 +35,22 @@ class Renewal(msgspec.Struct, frozen=True):
     """How a request that renewed a lease, and did no more, is repeated without a plan.
 
     While `item` gets this `reply`, the heartbeat or registration has the same answer; a reply is good for `good_for_s`
-    seconds."""
+    seconds. `context` is of a registration, without its body, one with other topics of which may go the straight way
+    (`registry.registration.straight`)."""
 
     item: ScriptItem
     reply: list[Any]
     good_for_s: float
+    context: RegisterContext | None = None
 
     @classmethod
-    def of(cls, item: ScriptItem, reply: list[Any], words: Iterable[str]) -> Self:
-        """Return how what got `["renewed", timeout, …]` is repeated; `words` are those of the reply, which its script
+    def of(
+        cls, item: ScriptItem, reply: list[Any], words: Iterable[str], context: RegisterContext | None = None
+    ) -> Self:
+        """Return how what got `["renewed", timeout, …]` is repeated; `words` are those of the reply, which the script
         is told to expect."""
-        return cls(replace(item, expected=Expected(" ".join(words), reply)), reply, good_for_s(reply[1]))
+        expecting = replace(item, expected=Expected(" ".join(words), reply))
+        return cls(expecting, reply, good_for_s(reply[1]), context)
 
 
 class Renewals:

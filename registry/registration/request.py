@@ -1,4 +1,4 @@
-"""A registration (103), its answer, and the signature by which an unchanged one is recognised."""
+"""A registration (103), and the signature by which an unchanged one is recognised."""
 
 from hashlib import blake2b
 
@@ -8,12 +8,9 @@ from zlib_ng.zlib_ng import crc32, crc32_combine
 from registry.growth.limits import Limits
 from registry.keys import Keys, member_key
 from registry.members import USUAL_TIMEOUT_MS
-from registry.options.catalogue import Options
 from registry.options.networks import link_of
 from registry.ownership import UNGUARDED, Claimant
-from registry.plans import Origin, pairs
-from registry.registration.decision import Outcome
-from registry.registration.renewals import Renewal
+from registry.plans import Origin
 from rocketmq_remoting.body_signature import split_signature
 from rocketmq_remoting.data_version import DataVersion, decode_data_version
 from rocketmq_remoting.version import V3_0_11
@@ -45,44 +42,6 @@ class Registration(msgspec.Struct, frozen=True):
         return member_key(self.cluster, self.address)
 
 
-class Registered(msgspec.Struct, frozen=True):
-    """The answer: addresses for a slave whose master lives, the order topics (None: no such KV namespace).
-
-    `event_id` is the last entry written, "" for none; the outcome `conflict` is of a newcomer whose state version was
-    lower than the holder's. `renewal` is set for an unchanged registration whose body names its data version: the
-    script item that answers every other with the same header and body signature."""
-
-    master_address: str | None = None
-    ha_address: str | None = None
-    order_table: dict[str, str] | None = None
-    event_id: str = ""
-    outcome: Outcome = "unchanged"
-    renewal: Renewal | None = None
-
-    @classmethod
-    def of(
-        cls,
-        master: tuple[str, str],
-        order_table: list[str],
-        *,
-        event_id: str = "",
-        outcome: Outcome = "unchanged",
-        renewal: Renewal | None = None,
-    ) -> "Registered":
-        """Return the answer that a script's reply stands for: `{"1", topic, value, ...}` is an order table."""
-        table = pairs(order_table[1:]) if order_table[0] == "1" else None
-        return cls(master[0] or None, master[1] or None, table, event_id, outcome, renewal)
-
-    @property
-    def refused(self) -> bool:
-        """Return whether another member keeps the id."""
-        return self.outcome == "conflict"
-
-    def order_topics(self, options: Options) -> dict[str, str] | None:
-        """Return the order topics for the broker, None without returnOrderTopicConfigToBroker."""
-        return self.order_table if options.return_order_topic_config_to_broker else None
-
-
 class Signature(msgspec.Struct, frozen=True):
     """Recognises an unchanged registration: `content` is over all but the data versions, `version` the data version.
 
@@ -105,11 +64,8 @@ def signature(
     With ownershipGuard it has the registrant, so that lua/register.lua judges each one's first registration."""
     r = registration
     split = split_signature(r.body) if r.version >= V3_0_11 else None
-    if split and b'"timestamp"' not in split[0]:
-        split = None  # such a version is the present time, and equals none before
-    version, head, rest = (
-        (decode_data_version(split[0]), split[1], split[2]) if split else (None, b"", memoryview(r.body))
-    )
+    version = None if split is None else version_in(split[0])
+    head, rest = (b"", memoryview(r.body)) if split is None or version is None else split[1:]
     identity = msgspec.json.encode(
         (
             r.version,
@@ -127,15 +83,24 @@ def signature(
         )
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()
-    return Signature(f"{digest}:{len(rest)}:{_crc_of_rest(r, rest):08x}", version)
+    return Signature(content(digest, r.body, rest, r.crc), version)
 
 
-def _crc_of_rest(registration: Registration, rest: memoryview) -> int:
-    """Return the CRC-32 of the end of a body: of a long one it takes as long as reading it, so that of all is used."""
-    if registration.crc is None:
-        return crc32(rest)
-    before = memoryview(registration.body)[: len(registration.body) - len(rest)]
-    return registration.crc ^ crc32_combine(crc32(before), 0, len(rest))
+def version_in(text: bytes) -> DataVersion | None:
+    """Return the data version of a body; None without a timestamp: such a version is the present time, and equals none
+    before. Raises BodyError."""
+    return decode_data_version(text) if b'"timestamp"' in text else None
+
+
+def content(identity: str, body: bytes, rest: memoryview, crc: int | None) -> str:
+    """Return `Signature.content` of a body that ends with `rest`, whose CRC-32 is `crc` if that is known.
+
+    The CRC-32 of the end of a long body takes as long as reading it, so that of all is used."""
+    if crc is None:
+        of_rest = crc32(rest)
+    else:
+        of_rest = crc ^ crc32_combine(crc32(memoryview(body)[: len(body) - len(rest)]), 0, len(rest))
+    return f"{identity}:{len(rest)}:{of_rest:08x}"
 
 
 class RegisterContext(msgspec.Struct, frozen=True):

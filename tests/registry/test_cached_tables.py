@@ -17,7 +17,8 @@ from registry.registration.cache import RegistrationCache
 from registry.registration.cached_tables import BYTES_MOST, CachedTable, CachedTables
 from registry.registration.decision import Decision
 from registry.registration.register import register
-from registry.registration.request import Registered, Signature
+from registry.registration.registered import Registered
+from registry.registration.request import Signature
 from registry.topics import delete_topic
 from rocketmq_remoting.table_blocks import Block
 from tests.registry.brokers import origin, registration

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -202,6 +203,30 @@ def test_a_lease_that_is_no_time_stops_no_writes(ns: Namespace, score: float) ->
 def test_a_tick_takes_a_lease_with_a_fraction(ns: Namespace) -> None:
     ns.store.zadd(ns.keys.leases, {MEMBER: ns.now_ms() + 700.25})
     assert ns.tick().next_end_ms is not None
+
+
+def test_a_time_out_that_is_none_is_the_usual_one_until_the_next_registration(ns: Namespace) -> None:
+    """Also where it is unchanged: the broker may have asked for another."""
+    ns.register("b3", timeout_ms=300_000)
+    member = ns.keys.member(member_key("c1", address("b3")))
+    ns.store.hset(member, "timeout", "long")
+    ns.heartbeat("b3")
+    assert ns.store.hget(member, "timeout") == "120000"
+    ns.register("b3", timeout_ms=300_000)
+    assert ns.store.hget(member, "timeout") == "300000"
+
+
+@pytest.mark.parametrize(
+    "newcomer",
+    [
+        pytest.param({"number": 0, "at": "127.9.9.9:10911"}, id="another address"),
+        pytest.param({"number": 1, "at": address("b1")}, id="another id"),
+    ],
+)
+def test_the_place_of_a_member_that_was_lost_can_be_taken(ns: Namespace, newcomer: dict[str, Any]) -> None:
+    ns.store.delete(ns.keys.member(MEMBER))
+    ns.register("b1", **newcomer, version=2)
+    assert ns.addrs("b1") == {newcomer["number"]: newcomer["at"]}
 
 
 def test_a_walk_survives_members_that_are_none(ns: Namespace) -> None:

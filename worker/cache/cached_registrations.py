@@ -5,6 +5,8 @@ differs in nothing else has the same signature in the registry (`registry.regist
 the store. It is found by its header without these, and of its body is compared what that signature is made of; so there
 is one for each broker, whatever becomes of its topics. Who signed is verified each time: the reply is for the principal
 that got the first one. A frame that is laid out otherwise is decoded.
+
+One with the same header and other topics goes the straight way (`registry.registration.straight`) where it can.
 """
 
 import re
@@ -19,11 +21,14 @@ from access.proof import Proof
 from registry.caching.bounded import Bounded
 from registry.options.catalogue import Options
 from registry.registration.renewals import Renewals
+from registry.registration.request import RegisterContext
+from registry.registration.short_cut import renewal_after
+from registry.registration.straight import Change, Split
 from rocketmq_remoting.acl_signature import ACCESS_KEY, SIGNATURE
 from rocketmq_remoting.body_signature import MAPPING_VERSION, split_signature
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
-from rocketmq_remoting.errors import FrameError
+from rocketmq_remoting.errors import BodyError, FrameError
 from rocketmq_remoting.registration import as_body_crc32
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, SerializeType
 from worker.cache.cached_requests import FRAME_MOST, CachedReply
@@ -40,7 +45,7 @@ WAITING_MOST: Final = 16 << 10
 Of a reply's body as well."""
 BYTES_MOST: Final = 32 << 20
 """Bytes of all of them."""
-COST: Final = 2100
+COST: Final = 3000
 """Bytes that one takes beside its own, measured."""
 FIELD_COST: Final = 90
 """Bytes of each field of one with a key, measured."""
@@ -66,30 +71,48 @@ Places = tuple[int, int, int, int, int, int]
 where there is none."""
 Proves = Callable[[Mapping[str, str], bytes, Proof | None], bool]
 """Whether these fields and this body prove what those of another request did: `worker.guard.Guard.proves`."""
+Changes = Callable[[RegisterContext, bytes, Split, int], Change | None]
+"""What a registration of a kind changes that has this body, as split and with its CRC-32, or None."""
 
 
 class CachedRegistration(CachedReply):
     """A reply to a connection under options, and to a body that begins with `start`, may have a mappingDataVersion
-    then, and ends with so many bytes of this CRC-32. `fields` are those of one with a key, `proof` what that proved."""
+    then, and ends with so many bytes of this CRC-32. `fields` are those of one with a key, `proof` what that proved;
+    `front` is what the body has before its data version."""
 
-    __slots__ = ("connection", "crc", "fields", "length", "options", "proof", "start")
+    __slots__ = ("connection", "crc", "fields", "front", "length", "options", "proof", "start")
 
     connection: str
     options: Options
     fields: Mapping[str, str] | None
     proof: Proof | None
+    front: bytes
     start: bytes
     length: int
     crc: int
 
+    def describe(self, split: Split) -> None:
+        """Note the body that the reply is to."""
+        version, self.front, rest = split
+        self.start = self.front + version + b","
+        self.length, self.crc = len(rest), crc32(rest)
+
 
 class CachedRegistrations:
-    """The cached registrations of one worker, by their headers; `clock` is that of their stamps."""
+    """The cached registrations of one worker, by their headers; `clock` is that of their stamps, `changes` says what
+    another body changes."""
 
-    def __init__(self, clock: Callable[[], float], counters: Counters, proves: Proves) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        counters: Counters,
+        proves: Proves,
+        changes: Changes = lambda *_: None,
+    ) -> None:
         self._clock = clock
         self._counters = counters
         self._proves = proves
+        self._changes = changes
         self.replies: Bounded[bytes, CachedRegistration] = Bounded(BYTES_MOST, _cost)
         self._asking: tuple[str, Options | None] = "", None
 
@@ -100,8 +123,9 @@ class CachedRegistrations:
         """Set the connection whose frames come now, and the options: replies of others are not true of them."""
         self._asking = connection, options
 
-    def find(self, data: bytes, at: int, end: int) -> tuple[CachedRegistration, bytes] | None:
-        """Return the cached reply to the frame from `at` to `end` of `data`, and the frame's opaque, or None."""
+    def find(self, data: bytes, at: int, end: int) -> tuple[CachedRegistration, bytes, Change | None] | None:
+        """Return the cached reply to the frame from `at` to `end` of `data`, the frame's opaque, and what has to be
+        written before; or None."""
         middle = at + 8 + (_WORDS(data, at)[1] & 0xFFFFFF)
         places = _places(data, at, middle) if middle <= end else None
         if places is None:
@@ -113,21 +137,37 @@ class CachedRegistrations:
             return None
         if end - at > WAITING_MOST and not cached.is_valid(self._clock()):
             return None
-        start, stop = middle + len(cached.start), end - cached.length
-        stamped = stop > start
-        if (
-            stop < start
-            or not data.startswith(cached.start, middle)
-            or not (_stamp(data, start, stop) if stamped else not _begins_stamped(data, start))
-            or crc32(memoryview(data)[stop:end]) != cached.crc
-            or data[crc:crc_end] != b"%d" % _body_crc32(data[middle:stop], cached)
-        ):
-            return None
+        digits, change = data[crc:crc_end], None
+        if not _is_unchanged(cached, data, middle, end, digits):
+            change = self._change(cached, data[middle:end], digits) if end - at <= WAITING_MOST else None
+            if change is None:
+                return None
         if cached.fields is not None:
-            new = {CRC: data[crc:crc_end].decode(), SIGNATURE: data[signed:signed_end].decode()}
+            new = {CRC: digits.decode(), SIGNATURE: data[signed:signed_end].decode()}
             if not self._proves({**cached.fields, **new}, data[middle:end], cached.proof):
                 return None  # the guard refuses it, and says why
-        return cached, data[opaque:opaque_end]
+        return cached, data[opaque:opaque_end], change
+
+    def _change(self, cached: CachedRegistration, body: bytes, digits: bytes) -> Change | None:
+        kind = None if cached.renewal is None else cached.renewal.context
+        split = None if kind is None else split_signature(body)
+        if kind is None or split is None or split[1] != cached.front:
+            return None
+        crc = crc32(body)
+        if digits != b"%d" % as_body_crc32(crc):
+            return None
+        try:
+            return self._changes(kind, body, split, crc)
+        except BodyError:
+            return None
+
+    def changed(self, cached: CachedRegistration, change: Change) -> None:
+        """Have a reply be to the registration whose change is written, from now on."""
+        assert cached.renewal is not None
+        cached.describe(change.split)
+        cached.renewal, cached.until = renewal_after(cached.renewal, change.context), 0.0
+        cached.body_bytes = change.body_bytes
+        cached.uses = self._counters.uses(cached.code, change.body_bytes)
 
     def keep(
         self,
@@ -159,8 +199,7 @@ class CachedRegistrations:
         cached.proof = proof
         cached.until = renewals.until(reply.renewal.item)
         cached.connection, cached.options = connection, options
-        cached.start, cached.length = split[1] + split[0] + b",", len(split[2])
-        cached.crc = crc32(split[2])
+        cached.describe(split)
         self.replies.put(name, cached)
 
     def clear(self) -> None:
@@ -174,7 +213,26 @@ class CachedRegistrations:
 
 
 def _cost(name: bytes, cached: CachedRegistration) -> int:
-    return COST + len(name) + len(cached.start) + len(cached.parts[2]) + FIELD_COST * len(cached.fields or ())
+    return (
+        COST
+        + len(name)
+        + 2 * len(cached.front)
+        + len(cached.parts[2])
+        + FIELD_COST * len(cached.fields or ())
+    )
+
+
+def _is_unchanged(cached: CachedRegistration, data: bytes, middle: int, end: int, digits: bytes) -> bool:
+    """Return whether the body from `middle` to `end` is the one that the reply is to, of which these are bodyCrc32."""
+    start, stop = middle + len(cached.start), end - cached.length
+    stamped = stop > start
+    return (
+        stop >= start
+        and data.startswith(cached.start, middle)
+        and bool(_stamp(data, start, stop) if stamped else not _begins_stamped(data, start))
+        and crc32(memoryview(data)[stop:end]) == cached.crc
+        and digits == b"%d" % _body_crc32(data[middle:stop], cached)
+    )
 
 
 def _places(data: bytes, at: int, middle: int) -> Places | None:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from access.classes import ALL, class_of
 from registry.caching.bounded import Bounded
 from registry.caching.stamp import Source, Stamp
+from registry.registration.straight import Change
 from rocketmq_remoting.command import encode_header
 from rocketmq_remoting.remoting_command import ONEWAY_FLAG, Command, SerializeType
 from worker.cache.request_shapes import OPAQUE, Cuts, RequestShapes, cuts_of, is_understood, shape_of
@@ -94,19 +95,21 @@ class CachedReply(Stamp):
 
 
 class RepeatCheck(NamedTuple):
-    """A repeated request whose cached reply is sent if the store still replies the same."""
+    """A repeated request whose cached reply is sent if the store still replies the same, or has written the change."""
 
     cached: CachedReply
     opaque: bytes
     frame: bytes
+    change: Change | None = None
 
 
 Answers = tuple[list[bytes], int, list[RepeatCheck]]
 """For the cached requests that some bytes begin with: blocks of the replies, the length of the requests, the checks."""
 
 
-Longer = Callable[[bytes, int, int], tuple[CachedReply, bytes] | None]
-"""Finds the reply to a frame longer than FRAME_MOST, from `at` to `end` of some bytes, and its opaque."""
+Longer = Callable[[bytes, int, int], tuple[CachedReply, bytes, Change | None] | None]
+"""Finds the reply to a frame longer than FRAME_MOST, from `at` to `end` of some bytes, its opaque, and what is to be
+written before."""
 
 
 class Routes(Protocol):
@@ -150,8 +153,8 @@ class CachedRequests:
     def answers(self, data: bytes, now: float, most: int, first: int = 0, rights: int = ALL) -> Answers:
         """Return the replies to the cached requests that `data` has from `first` on, from a peer with these rights.
 
-        Stops at the first frame that is not cached, not whole or beyond the rights, at `most` bytes of replies, and at
-        many checks."""
+        Stops at the first frame that is not cached, not whole or beyond the rights, behind a change, which takes
+        longer, at `most` bytes of replies, and at many checks."""
         blocks: list[bytes] = []
         checks: list[RepeatCheck] = []
         at, size = first, 0
@@ -165,8 +168,12 @@ class CachedRequests:
                 found = self._longer(data, at, end)
                 if found is None:
                     break
-                longer, opaque = found
+                longer, opaque, change = found
                 if longer.needs & ~rights:
+                    break
+                if change is not None:
+                    checks.append(RepeatCheck(longer, opaque, data[at:end], change))
+                    at = end
                     break
                 if longer.is_valid(now):
                     blocks += longer.reply_to(opaque)

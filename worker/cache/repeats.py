@@ -1,4 +1,5 @@
-"""Repeated heartbeats and registrations: the cached reply is sent if its stamp is valid, or the store confirms it."""
+"""Repeated heartbeats and registrations: the cached reply is sent if its stamp is valid, or the store confirms it, or
+has written what changed."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,10 +9,12 @@ from typing import Final
 
 from access.proof import Proof
 from registry.options.catalogue import Options
+from registry.registration.straight import Change
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
+from worker import dispatch
 from worker.assembly import Assembly
-from worker.cache.cached_registrations import FRAME_LONGEST, CachedRegistration
+from worker.cache.cached_registrations import FRAME_LONGEST, WAITING_MOST, CachedRegistration
 from worker.cache.cached_requests import RepeatCheck
 from worker.peer import Peer
 from worker.reply import Reply
@@ -55,6 +58,8 @@ class Repeats:
         if reply.renewal is None:
             return
         if command.code == REGISTRATION:
+            if reply.event_id and len(frame) > WAITING_MOST:
+                return  # what is so long and changes is never repeated from here
             self.registrations.keep(frame, command, reply, self._renewals, peer.id, options, proof)
         elif for_bytes:
             self._requests.keep(frame, command, reply, self._renewals, proven=proof is not None)
@@ -62,18 +67,52 @@ class Repeats:
     def check(self, check: RepeatCheck, peer: Peer) -> None:
         """Answer a repeated request. The class of heartbeats is that of all that are admitted here."""
         now, cached, renewal = self._clock(), check.cached, check.cached.renewal
-        if cached.is_valid(now):
+        if check.change is None and cached.is_valid(now):
             self._requests.answered(cached)
             peer.send(b"".join(cached.reply_to(check.opaque)))
         elif renewal is None or self._class.admit(peer) is not None:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
+        elif check.change is not None:
+            proof = check.cached.proof if isinstance(check.cached, CachedRegistration) else None
+            item = check.change.item(self._parts.origin(peer, proof or peer.standing.proof))
+            self._driver.ask(item, partial(self._written, check, check.change, peer, perf_counter()))
         else:
             until = now + renewal.good_for_s
             checked = partial(
                 self._checked, check, peer, perf_counter(), self._renewals.generation, until, renewal.reply
             )
             self._driver.ask(renewal.item, checked)
+
+    def _written(self, check: RepeatCheck, change: Change, peer: Peer, began: float, reply: object) -> None:
+        """Take the store's reply to a change: unless it was written, and all that is answered is as before, the
+        request goes the long way, which finds what was written unchanged."""
+        cached = check.cached
+        done = change.written(reply)
+        if (
+            done is None
+            or not isinstance(cached, CachedRegistration)
+            or cached.renewal is None
+            or done.order_table != cached.renewal.reply[-1]
+        ):
+            self._class.give_back(peer)
+            self.registrations.drop(cached)
+            self._handle(decode(check.frame[4:]), peer, check.frame)
+            return
+        self.registrations.changed(cached, change)
+        acknowledge = partial(self._acknowledge, check, change, done.outcome, peer, began)
+        self._parts.when_followed(done.event_id, acknowledge)
+
+    def _acknowledge(
+        self, check: RepeatCheck, change: Change, outcome: str, peer: Peer, began: float, is_there: bool
+    ) -> None:
+        """Answer a change that this worker's caches follow."""
+        self._class.give_back(peer)
+        if not is_there:
+            self._parts.answering.send(dispatch.STORE_AWAY, decode(check.frame[4:]), peer)
+            return
+        peer.send(b"".join(check.cached.reply_to(check.opaque)))
+        self._parts.counters.changed(outcome, change.body_bytes, perf_counter() - began)
 
     def _checked(
         self,

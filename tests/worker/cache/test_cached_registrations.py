@@ -69,7 +69,10 @@ def check(cached: CachedRegistrations, frame: bytes) -> RepeatCheck | None:
     """Of a frame that stands between others."""
     cached.set_connection("1", OPTIONS)
     found = cached.find(b"before" + frame + b"after", 6, 6 + len(frame))
-    return None if found is None else RepeatCheck(*found, frame)
+    if found is None:
+        return None
+    reply, opaque, change = found
+    return RepeatCheck(reply, opaque, frame, change)
 
 
 ONES = {kind: cached_of(registration(FIRST, kind=kind)) for kind in KINDS}

@@ -1,0 +1,89 @@
+"""The straight way of a registration that changes its data version and some topics of a master, and nothing else.
+
+Its header is that of the member's last registration, whose table this process has cached: no plan, one look at the
+body, one item of `lua/reregister_topics.lua`. Whatever is otherwise goes the long way (`register`), from its start.
+"""
+
+import msgspec
+from msgspec.structs import replace
+
+from registry.plans import Origin, ScriptItem
+from registry.registration.cached_tables import CachedTable, CachedTables
+from registry.registration.decision import Done, reregister_reply
+from registry.registration.diff import NO_DIFF, TOPICS_A_STEP, TableDiff, short_diff
+from registry.registration.member_table import MemberTable
+from registry.registration.request import RegisterContext, Signature, content, version_in
+from registry.registration.reregistration import can_reregister, reregister_item
+from rocketmq_remoting.registration import decode_usual_body
+from rocketmq_remoting.table_blocks import TableBlocks
+
+__all__ = ["Change", "Split", "change_of", "of_its_kind"]
+
+Split = tuple[bytes, bytes, memoryview]
+"""A body as `rocketmq_remoting.body_signature.split_signature` has it."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A registration, its body taken out, and what it changes in the last one's table; `tables` has that.
+
+    `same`: it has the same topics."""
+
+    context: RegisterContext
+    split: Split
+    body_bytes: int
+    tables: CachedTables
+    last: CachedTable
+    diff: TableDiff = NO_DIFF
+    same: bool = False
+
+    def item(self, origin: Origin) -> ScriptItem:
+        """Return what writes it."""
+        return reregister_item(replace(self.context, origin=origin), self.last, self.diff)
+
+    def written(self, reply: object) -> Done | None:
+        """Return what the script replied, and cache the table that it wrote; None if it wrote nothing."""
+        done = None if isinstance(reply, Exception) else reregister_reply(reply)  # type: ignore[arg-type]
+        if not isinstance(done, Done):
+            return None
+        table = MemberTable(self.context, self.tables)
+        if self.same:
+            table.restamp(self.last)
+        else:
+            table.update(self.last.decision, self.diff, TableBlocks(), done)
+        return done
+
+
+def of_its_kind(context: RegisterContext) -> RegisterContext | None:
+    """Return what is known of further registrations with this one's header; None if they all go the long way."""
+    if context.registration.id != 0 or context.delete_missing or context.claimant.guard:
+        return None
+    return replace(context, registration=replace(context.registration, body=b"", crc=None))
+
+
+def change_of(
+    kind: RegisterContext, tables: CachedTables, body: bytes, split: Split, crc: int
+) -> Change | None:
+    """Return what a registration of this kind (`of_its_kind`) changes, if it can go the straight way.
+
+    Before its data version, the body has the same as theirs; `crc` is its CRC-32. Raises BodyError."""
+    last = tables.last(kind.member)
+    text, _, rest = split
+    version = version_in(text)
+    if last is None or last.texts is None or version is None or not last.decision.writes:
+        return None
+    signature = Signature(content(kind.signature.identity, body, rest, crc), version)
+    context = replace(kind, signature=signature)
+    if not can_reregister(context, last):
+        return None
+    if last.signature.content == signature.content:
+        return Change(context, split, len(body), tables, last, same=True)
+    r = kind.registration
+    read = decode_usual_body(body, version=r.version, compressed=r.compressed)
+    if read is None or len(read.topics) > TOPICS_A_STEP or not last.texts.keys() >= read.topics.keys():
+        return None
+    diff = short_diff(r.name, read.topics, last.texts, last.decision)
+    return (
+        Change(context, split, len(body), tables, last, diff)
+        if diff.applied and len(diff.slices) <= 1
+        else None
+    )
