@@ -1,13 +1,14 @@
 --- @include "countdown"
--- What scripts that renew the leases of living members, any number at once, have in common. Nearly always all is as
--- the caller expects, so that is not said: replies cost more than leases do.
+-- What scripts that renew the leases of living members, any number at once, have in common. Nearly always a reply is the
+-- one before, and then it is not said.
 local call = redis.call
 local namespace = string.match(KEYS[1], "^ns:{[^}]*}:")
 
 -- members: of whom the leases are, the first n of the table; the last n of ARGV are the replies expected.
--- of_living(i), of one whose lease has not ended: time-out, the rest of the reply as a text, and as values; or nil, what the member is instead, and values
--- Returns {i, {"renewed", time-out, value, ...}, or {"unknown"}, {"lapsed"}, what of_living says, of each item whose reply is
--- not as expected, ...}; and whether a lease was renewed.
+-- of_living(i), of a member whose lease has not ended: time-out, the rest of the reply as a text, and as two values; or
+-- nil, what there is instead of a renewal, and two values
+-- Returns {i, reply, ...} of the items whose reply is not the one expected: {"renewed", time-out, value, value},
+-- {"unknown"}, {"lapsed"}, {what of_living says, value, value}; and whether a lease was renewed.
 local function renew(members, n, of_living)
   local leases = call("ZMSCORE", KEYS[1], unpack(members, 1, n))
   local expected, others, ends = #ARGV - n, {}, {}
