@@ -125,8 +125,7 @@ class Follower(StreamConnection):
         entries = await self._next(store, block_ms)
         if not entries:
             self._read_at = boot_time()
-        async with asyncio.timeout(STALLED_S):
-            await self._end.see(store, [event_id for event_id, _ in entries] or [str(self._seen())])
+        await self._end.see(store, [event_id for event_id, _ in entries] or [str(self._seen())], STALLED_S)
         for event_id, fields in entries:
             await self._feed(event_id, fields)
             if not self._group:

@@ -1,5 +1,6 @@
 """The end of the stream as its reader sees it: how far behind that it has applied, and which entries a reset covers."""
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -26,13 +27,14 @@ class StreamEnd:
         self._last = FIRST
         self._reset_up_to: dict[str, EventId] = {}
 
-    async def see(self, store: redis.asyncio.Redis, ids: Sequence[str]) -> None:
+    async def see(self, store: redis.asyncio.Redis, ids: Sequence[str], within_s: float) -> None:
         """Note where the stream ends: with the last of these ids, which a read brought, unless there may be more."""
         last = EventId.parse(ids[-1])
         if len(ids) == self.count:
             if last <= self._last:
                 return
-            newest: Any = await store.xrevrange(self._key, count=1)
+            async with asyncio.timeout(within_s):
+                newest: Any = await store.xrevrange(self._key, count=1)
             last = EventId.parse(newest[0][0]) if newest else last
         if self._ends and self._ends[-1][0] == last:
             self._ends.pop()

@@ -121,12 +121,15 @@ class History:
         topics, at first, and near a limit."""
         brokers = self._dice.choices(self._brokers[: MASTERS + 1], k=self._dice.randint(2, 5))
         asked = [self._small_change(broker) for broker in brokers]
-        alone = any("mappings" in broker.said or not self._both.has(broker.member) for broker in brokers)
+        alone = any("mappings" in broker.said or not self._is_registered(broker) for broker in brokers)
         if self.limits == DEFAULT_LIMITS and not alone:
             await self._both.register(*asked)
         else:
             for one in asked:
                 await self._both.register(one)
+
+    def _is_registered(self, broker: Broker) -> bool:
+        return self._both.has(broker.member, broker.said["name"], broker.said["number"])
 
     def _broker(self) -> Broker:
         """Mostly a master: only they can go the straight way."""

@@ -59,9 +59,9 @@ class Side:
 class TwoWays:
     """`straight` is the side of workers that cache tables, `long` the other one."""
 
-    def __init__(self, url: str, store: Store, name: str, limits: Limits) -> None:
+    def __init__(self, url: str, store: Store, limits: Limits) -> None:
         self.store = store
-        self.straight, self.long = (Side(store, Keys(f"{way}-{name}")) for way in ("straight", "long"))
+        self.straight, self.long = (Side(store, Keys(way)) for way in ("straight", "long"))
         self.sides = self.straight, self.long
         days = count(0, 86_400)  # so much later is each registration, and no cached renewal answers it
         self._caches = [RegistrationCache(lambda: float(next(days))) for _ in range(WORKERS)]
@@ -73,11 +73,9 @@ class TwoWays:
 
     @classmethod
     @asynccontextmanager
-    async def of(
-        cls, url: str, store: Store, name: str = "", limits: Limits = DEFAULT_LIMITS
-    ) -> AsyncIterator["TwoWays"]:
-        """Have them in empty namespaces."""
-        both = cls(url, store, name, limits)
+    async def of(cls, url: str, store: Store, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator["TwoWays"]:
+        """Have them on an empty store."""
+        both = cls(url, store, limits)
         try:
             yield both
         finally:
@@ -137,10 +135,10 @@ class TwoWays:
         for side in self.sides:
             change(self.store, side.ns.keys)
 
-    def has(self, member: str) -> bool:
-        """Return whether it is registered and living."""
-        registered = self.store.zscore(self.straight.ns.keys.leases, member) is not None
-        return registered and member not in self._lapsed
+    def has(self, member: str, name: str, number: int) -> bool:
+        """Return whether it is registered with this broker name and id, and living."""
+        place = self.store.hget(self.straight.ns.keys.broker(name), f"addr:{number}")
+        return place == member and member not in self._lapsed
 
     def lapse(self, member: str) -> None:
         """The member's lease is over, which is not recorded yet."""

@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 async def read(end: StreamEnd, stream: Any, position: int) -> int:
     """Read and apply what comes behind `position`; return the place that was reached."""
     to: int = min(position + COUNT, stream.last)
-    await end.see(stream, [f"{number}-0" for number in range(position + 1, to + 1)] or [f"{position}-0"])
+    await end.see(stream, [f"{number}-0" for number in range(position + 1, to + 1)] or [f"{position}-0"], 1.0)
     end.applied(EventId(to))
     return to
 
