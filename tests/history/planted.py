@@ -58,7 +58,7 @@ BUGS = {
         frozenset({"own writes", "never back", "leases last"}),
     ),
     "a renewal reinstates a lapsed lease without an event": Bug(
-        "lua/renew_registration.lua",
+        "lua/includes/renewals.lua",
         "elseif now >= lease then",
         "elseif false then",
         frozenset({"own writes", "leases last"}),
