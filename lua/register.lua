@@ -11,8 +11,8 @@
           came from, network (that host, an IPv6 one with its neighbours), registrant, home, guard, observes and claims
           (lua/includes/ownership.lua), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
-          (lua/includes/growth.lua; of all slices), counts {rows, mappings, entries}
-  ARGV[2] the slice, as lua/includes/rows.lua says
+          (lua/includes/growth.lua; of all slices)
+  ARGV[2] the slice, as lua/includes/rows.lua says; not when dry
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
           {"owned", what lua/includes/ownership.lua says} it is for the registrant of a living member;
           {"full", option, what (of a percentage)} it would grow beyond a limit;
@@ -306,7 +306,8 @@ if not guest then broker.acting, broker.zone = r.acting == "1" and "1" or "0", r
 broker.dirty = true
 -- The last registration decides the attributes of the group: an earlier one, sent again, is no short cut then.
 local attributes_differ = broker.acting ~= before.acting or broker.zone ~= before.zone
-if enters or attributes_differ or r.counts.rows > 0 or r.counts.mappings > 0 then broker.gen = broker.gen + 1 end
+local slice = slice_at(2)
+if enters or attributes_differ or slice.writes then broker.gen = broker.gen + 1 end
 
 local fields = member.fields
 local was = { ha = fields.ha or "", timeout = fields.timeout or "", filters = fields.filters or "[]" }
@@ -336,12 +337,12 @@ local function other_names()
 end
 local also = (fields.filters or "[]") ~= was.filters and other_names()
 local group_cluster, changes = broker.cluster ~= r.cluster and broker.cluster, {}
-local subject = { "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch }
 if enters then
   emit_registered(ctx, broker, member, id, cause, first and 0 or redis.call("HLEN", K.topics_of(name)), also)
 else
   local function differs(field, old, new)
-    if old ~= new then extend(changes, { field, new, field .. "_before", old }) end
+    if old == new then return end
+    for _, text in ipairs({ field, new, field .. "_before", old }) do changes[#changes + 1] = text end
   end
   differs("ha", was.ha, fields.ha or "")
   differs("timeout_ms", was.timeout, fields.timeout)
@@ -351,13 +352,17 @@ else
   differs("dv", stored.dv or "", fields.dv or "")
 end
 if changes[1] == "dv" and r.last == 1 then -- and nothing else, which stands before it
-  emit_version(ctx, 2, r.counts, subject, group_cluster, r.dv, stored.dv or "")
+  emit_version(ctx, slice, {
+    "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch, "dv", r.dv,
+  }, group_cluster, stored.dv or "")
 else
   if changes[1] then
-    extend(subject, { "group_cluster", group_cluster, "also", also })
-    emit(ctx, "broker_updated", "register", extend(subject, changes))
+    emit(ctx, "broker_updated", "register", {
+      "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
+      "group_cluster", group_cluster, "also", also,
+    }, changes)
   end
-  emit_rows(ctx, 2, r.counts, {
+  emit_rows(ctx, slice, {
     "cluster", r.cluster, "broker", name, "epoch", broker.epoch, "dv", r.last == 1 and r.dv,
   })
 end
@@ -373,7 +378,7 @@ end
 if r.claim then
   redis.call("DEL", KEYS[4])
 else
-  write_counted_rows(2, r.counts, name, broker.epoch)
+  write_counted_rows(slice, name, broker.epoch)
 end
 if first then -- slices of a claim, and rows of an earlier epoch that are still there, count too
   redis.call("HSET", KEYS[2], "topics", overwrite("HLEN", K.topics_of(name)),

@@ -6,9 +6,11 @@
   KEYS    broker:<name>   hash    epoch, gen, cluster
   KEYS    member:<m>      hash    timeout, dv, sig, owners
   KEYS    alive:<m>       string  end of the lease, with TTL
-  ARGV    request as JSON: origin, name, cluster, addr, member (<cluster>:<addr>), epoch, gen; sig and dv, and was_sig
-          and was_dv, those of the last registration; owner ("" over HTTP), counts; where tables grow also
-          limits and adds (lua/includes/growth.lua)
+  ARGV    op, actor, peer ("" without) of the origin
+  ARGV    name, cluster, addr, member (<cluster>:<addr>)
+  ARGV    epoch, gen; sig and dv of the last registration; sig and dv
+  ARGV    owner, "" over HTTP
+  ARGV    where tables grow limits and adds (lua/includes/growth.lua) as JSON, else ""
   ARGV    the slice, as lua/includes/rows.lua says
   Returns {order table, reply, ...}: for each item {"differs"}; {"full", option} it would grow beyond a limit;
           {"done", event id, epoch, generation, {"", ""}}  ]]
@@ -18,13 +20,19 @@
 --- @include "rows"
 local call = redis.call
 
-local requests, slices, members = {}, {}, {}
-local at = 1
+local function item_at(at)
+  return {
+    op = ARGV[at], actor = ARGV[at + 1], peer = ARGV[at + 2] ~= "" and ARGV[at + 2],
+    name = ARGV[at + 3], cluster = ARGV[at + 4], addr = ARGV[at + 5], member = ARGV[at + 6],
+    epoch = ARGV[at + 7], gen = ARGV[at + 8], was_sig = ARGV[at + 9], was_dv = ARGV[at + 10],
+    sig = ARGV[at + 11], dv = ARGV[at + 12], owner = ARGV[at + 13], growth = ARGV[at + 14], slice = slice_at(at + 15),
+  }
+end
+
+local items, members, at = {}, {}, 1
 while at <= #ARGV do
-  local r = cjson.decode(ARGV[at])
-  local n = #requests + 1
-  requests[n], slices[n], members[n] = r, at + 1, r.member
-  at = at + 1 + arguments_of(r.counts)
+  local item, n = item_at(at), #items + 1
+  items[n], members[n], at = item, item.member, item.slice.ends
 end
 local leases = call("ZMSCORE", KEYS[2], unpack(members))
 local orders = order_table(K.kv, K.order)
@@ -32,46 +40,63 @@ local orders = order_table(K.kv, K.order)
 local taken = {} -- keys that an earlier item writes
 
 -- Returns what the writing needs, or nil and why it is not for this script.
-local function decide(i, r)
+local function decide(i, item)
   local broker_key, member_key = KEYS[3 * i], KEYS[3 * i + 1]
-  local member = call("HMGET", member_key, "timeout", "dv", "sig", "owner:" .. r.owner)
+  local member = call("HMGET", member_key, "timeout", "dv", "sig", "owner:" .. item.owner)
   local broker = call("HMGET", broker_key, "epoch", "gen", "cluster")
   local lease, till = tonumber(leases[i] or 0), lease_end(member[1])
-  if member[2] ~= r.was_dv or member[3] ~= r.was_sig or broker[1] ~= r.epoch or tonumber(broker[2]) ~= r.gen
-    or now >= lease or (r.owner ~= "" and not member[4]) or not till
+  if member[2] ~= item.was_dv or member[3] ~= item.was_sig or broker[1] ~= item.epoch or broker[2] ~= item.gen
+    or now >= lease or (item.owner ~= "" and not member[4]) or not till
     or taken[broker_key] or taken[member_key] then
     return nil, { "differs" }
   end
-  local full = r.adds and limit_of_topics(r.limits, r.name, r.adds, false)
-  if full then return nil, { "full", full } end
+  if item.growth ~= "" then
+    local growth = cjson.decode(item.growth)
+    local full = limit_of_topics(growth.limits, item.name, growth.adds, false)
+    if full then return nil, { "full", full } end
+  end
   taken[broker_key], taken[member_key] = true, true
-  return { timeout = member[1], lease = lease, till = till, group_cluster = broker[3] }
+  return { item = item, at = 3 * i, timeout = member[1], lease = lease, till = till, group_cluster = broker[3] }
 end
 
-local function write(i, r, decided)
-  local ctx = { now = now, origin = r.origin, entries = {} }
-  emit_version(ctx, slices[i], r.counts, {
-    "cluster", r.cluster, "broker", r.name, "id", "0", "addr", r.addr, "epoch", r.epoch,
-  }, decided.group_cluster ~= r.cluster and decided.group_cluster, r.dv, r.was_dv)
-  local last = append(ctx)
-  local gen = r.gen + (r.counts.rows + r.counts.mappings > 0 and 1 or 0)
-  if gen ~= r.gen then call("HSET", KEYS[3 * i], "gen", gen) end
-  write_counted_rows(slices[i], r.counts, r.name, r.epoch)
-  call("HSET", KEYS[3 * i + 1], "dv", r.dv, "sig", r.sig, "at", r.epoch .. ":" .. gen)
+-- Returns the group of its one entry.
+local function group_of(decided)
+  local item, group_cluster = decided.item, decided.group_cluster
+  local ctx = { now = now, origin = item, entries = {} }
+  emit_version(ctx, item.slice, {
+    "cluster", item.cluster, "broker", item.name, "id", "0", "addr", item.addr, "epoch", item.epoch, "dv", item.dv,
+  }, group_cluster ~= item.cluster and group_cluster, item.was_dv)
+  return ctx
+end
+
+local function write(decided, event_id)
+  local item, gen, key = decided.item, decided.item.gen, decided.at
+  if item.slice.writes then
+    gen = tostring(gen + 1)
+    call("HSET", KEYS[key], "gen", gen)
+    write_counted_rows(item.slice, item.name, item.epoch)
+  end
+  call("HSET", KEYS[key + 1], "dv", item.dv, "sig", item.sig, "at", item.epoch .. ":" .. gen)
   if is_countdown_due(decided.lease, decided.timeout) then
-    call("SET", KEYS[3 * i + 2], decided.till, "PX", decided.timeout)
+    call("SET", KEYS[key + 2], decided.till, "PX", decided.timeout)
   end
-  return { "done", last, r.epoch, gen, { "", "" } }
+  return { "done", event_id, item.epoch, gen, { "", "" } }
 end
 
-local replies, decisions, ends = { orders }, {}, {}
-for i, r in ipairs(requests) do decisions[i], replies[i + 1] = decide(i, r) end
-for i, r in ipairs(requests) do
-  local decided = decisions[i]
+local replies, decisions, groups = { orders }, {}, {}
+for i, item in ipairs(items) do
+  local decided, why_not = decide(i, item)
+  replies[i + 1] = why_not
   if decided then
-    replies[i + 1] = write(i, r, decided)
-    ends[#ends + 1], ends[#ends + 2] = decided.till, members[i]
+    local n = #groups + 1
+    decisions[n], groups[n] = decided, group_of(decided)
   end
 end
-if #ends > 0 then call("ZADD", KEYS[2], unpack(ends)) end
+if #groups == 0 then return replies end
+local ids, ends = append_groups(groups), {}
+for n, decided in ipairs(decisions) do
+  replies[decided.at / 3 + 1] = write(decided, ids[n])
+  ends[#ends + 1], ends[#ends + 2] = decided.till, decided.item.member
+end
+call("ZADD", KEYS[2], unpack(ends))
 return replies

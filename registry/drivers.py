@@ -31,7 +31,18 @@ from redis.exceptions import (
 
 from registry.errors import StoreUnavailable, cause_of
 from registry.keys import guard_of
-from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, joined
+from registry.plans import (
+    Acquire,
+    Batch,
+    Call,
+    Pause,
+    Plan,
+    Request,
+    ScriptCall,
+    ScriptItem,
+    joined,
+    replies_to,
+)
 from registry.scripts import script
 from registry.store.pipeline import execute
 from registry.store.slot_master import AsyncSlotMaster, SlotMaster
@@ -57,7 +68,8 @@ UNAVAILABLE = (
     TimeoutError,
     TryAgainError,
 )
-PIPELINES = 3  # under way at once, each on a connection of its own: fewer cost less, more suit a far store
+PIPELINES = 3  # under way at once at most, each on a connection of its own
+PATIENCE_S = 0.005  # that one waits behind another: fuller ones cost less, a far store takes longer
 PIPELINE_MOST = 512  # requests in one, so that taking its replies does not hold the loop for long
 JOINED_MOST = 128  # items of one call, so that it stays well below a millisecond
 UNAVAILABLE_REPLIES = ("BUSY ", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "LOADING")
@@ -76,7 +88,8 @@ def _command(request: Call | ScriptCall, *, whole: bool = False, guarded: bool =
     lua = script(request.name)
     head = ("EVAL", lua.source) if whole else ("EVALSHA", lua.sha)
     keys = (*request.keys, guard_of(request.keys[0])) if guarded else request.keys
-    return (*head, len(keys), *keys, *request.args)
+    number = str(len(keys))  # packing takes longer where one argument is no text
+    return (*head, number, *keys, *request.args)
 
 
 def _guarded(store: redis.Redis | redis.asyncio.Redis) -> bool:
@@ -118,7 +131,7 @@ def _perform(request: Request, store: redis.Redis, observe: Observe) -> object:
         acquired.wait()
         return None
     if isinstance(request, ScriptItem):
-        return request.replies(_perform(joined((request,)), store, observe))[0]
+        return replies_to((request,), _perform(joined((request,)), store, observe))[0]
     requests = request.requests if isinstance(request, Batch) else (request,)
     guarded = _guarded(store)
     pipe = store.pipeline(transaction=False)
@@ -203,6 +216,13 @@ class AsyncDriver:
                 self.ask(one, partial(together.take, i))
 
     def _flush(self) -> None:
+        """Send the queue; behind another pipeline it goes on growing for a moment, unless it is long."""
+        if self._flushes and len(self._queue) < PIPELINE_MOST:
+            asyncio.get_running_loop().call_later(PATIENCE_S, self._send_queue)
+        else:
+            self._send_queue()
+
+    def _send_queue(self) -> None:
         """Send the queue; while enough pipelines are under way it goes on growing and becomes the next one."""
         while self._queue and len(self._flushes) < PIPELINES:
             batch, self._queue = self._queue[:PIPELINE_MOST], self._queue[PIPELINE_MOST:]
@@ -214,7 +234,7 @@ class AsyncDriver:
         self._flushes.discard(task)
         if task.cancelled():
             self._queue.clear()  # the loop ends: callers are cancelled too, and no other pipeline would be run
-        self._flush()
+        self._send_queue()
 
     async def _send(self, batch: list[Asked]) -> None:
         calls = [*_calls(batch)]
@@ -242,7 +262,8 @@ class AsyncDriver:
         if not isinstance(first, ScriptItem):
             _pass(asked[0][1], reply)
         elif not isinstance(reply, Exception):
-            for (_, sink), own in zip(asked, first.replies(reply), strict=True):
+            items: list[Any] = [item for item, _ in asked]
+            for (_, sink), own in zip(asked, replies_to(items, reply), strict=True):
                 _pass(sink, own)
         elif isinstance(reply, ResponseError) and len(asked) > 1 and not unavailable(reply):
             for one, sink in asked:  # which of them is wrong shows when each is asked alone
@@ -347,4 +368,4 @@ def _pass(sink: Sink, reply: object) -> None:
 
 
 def _pass_single(item: ScriptItem, sink: Sink, reply: object) -> None:
-    sink(reply if isinstance(reply, Exception) else item.replies(reply)[0])
+    sink(reply if isinstance(reply, Exception) else replies_to((item,), reply)[0])

@@ -32,6 +32,7 @@
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, behind_ms, started_ms, holds
     ns:{<namespace>}:events:offsets         zset    entry -> bytes appended up to it: where scripts trim the stream
+    ns:{<namespace>}:events:groups          stream  members that entered and left, by which 905 is pushed (short TTL)
     ns:{<namespace>}:events:consumers       hash    consumer -> {"id","seq","at_ms","hold"}: what is safe with it
     ns:{<namespace>}:events:landing:<consumer> string  the process that lands the stream (short TTL), from mqpipeline
     ns:{<namespace>}:events:summaries       stream  what blocks of entries name: by it readers skip blocks (TTL 1 day)
@@ -211,6 +212,10 @@ class Keys:
     @property
     def events_offsets(self) -> str:
         return f"{self.prefix}events:offsets"
+
+    @property
+    def group_events(self) -> str:
+        return f"{self.prefix}events:groups"
 
     @property
     def events_consumers(self) -> str:

@@ -5,7 +5,7 @@ run one with literal replies. A plan raises the errors of `registry.errors`, not
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -29,24 +29,35 @@ class ScriptCall(msgspec.Struct, frozen=True):
     args: tuple[Argument, ...] = ()
 
 
+class Expected(NamedTuple):
+    """The reply that an item has had before. Its script need not say it again where its words are the same."""
+
+    words: str
+    reply: Any
+
+
+NOTHING: Final = Expected("", None)
+"""Of an item that has had no reply; its script always says one."""
+
+
 class ScriptItem(msgspec.Struct, frozen=True):
-    """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`.
+    """One item for a script that takes many: KEYS are `shared` and then each item's `keys`, ARGV each item's `args`,
+    and then the words of each item's `expected`, where the script takes them.
 
     Its reply is the item's. A driver may join the items of one moment into one call; `split` makes the items' replies
-    of what the script returned, where that is not a list of them already. It must not fail. `most` items are one
-    call's, where they cost more than usual."""
+    of the items and what the script returned, where that is not a list of them already. It must not fail. `most` items
+    are one call's, where they cost more than usual."""
 
     name: str
     shared: tuple[str, ...]
     keys: tuple[str, ...]
     args: tuple[Argument, ...]
-    split: Callable[[Any], list[Any]] | None = None
+    split: "Split | None" = None
     most: int | None = None
+    expected: Expected | None = None
 
-    def replies(self, returned: Any) -> list[Any]:
-        """Return the reply of each item of a call."""
-        replies: list[Any] = returned if self.split is None else self.split(returned)
-        return replies
+
+Split: TypeAlias = Callable[[Sequence[ScriptItem], Any], list[Any]]
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -80,7 +91,24 @@ def joined(items: Sequence[ScriptItem]) -> ScriptCall:
     """Return one call for items of one script that share their keys."""
     first = items[0]
     keys = [*first.shared, *[key for item in items for key in item.keys]]
-    return ScriptCall(first.name, tuple(keys), tuple([arg for item in items for arg in item.args]))
+    args = [arg for item in items for arg in item.args]
+    if first.expected is not None:
+        args += [item.expected.words for item in items]  # type: ignore[union-attr]
+    return ScriptCall(first.name, tuple(keys), tuple(args))
+
+
+def replies_to(items: Sequence[ScriptItem], returned: Any) -> list[Any]:
+    """Return the reply to each item of a call."""
+    split = items[0].split
+    return returned if split is None else split(items, returned)
+
+
+def exceptions(items: Sequence[ScriptItem], returned: Sequence[Any]) -> list[Any]:
+    """Return the replies to items of a script that returned `i, reply, …` where one is not as expected; i from 1."""
+    replies = [item.expected.reply for item in items]  # type: ignore[union-attr]
+    for i, reply in zip(returned[::2], returned[1::2], strict=True):
+        replies[i - 1] = reply
+    return replies
 
 
 def ask(request: Request) -> Plan[Any]:

@@ -23,13 +23,13 @@ local function reply_or(other, command, key, ...)
   return reply
 end
 
--- Returns the id of an entry that is appended to a stream of at most `most` entries; nil when none can be: the key has
--- another type, or its last id is the greatest there is, by another hand.
-local function id_or_nil(key, most, entry)
-  local reply = redis.pcall("XADD", key, "MAXLEN", "~", most, "*", unpack(entry))
+-- Returns the id of an entry, the first `n` of a list, that is appended to a stream of at most `most` entries; nil when none
+-- can be: the key has another type, or its last id is the greatest there is, by another hand.
+local function id_or_nil(key, most, entry, n)
+  local reply = redis.pcall("XADD", key, "MAXLEN", "~", most, "*", unpack(entry, 1, n))
   if type(reply) ~= "table" or not reply.err then return reply end
   if string.find(reply.err, "WRONGTYPE", 1, true) or string.find(reply.err, "exhausted", 1, true) then return nil end
-  return redis.call("XADD", key, "MAXLEN", "~", most, "*", unpack(entry))
+  return redis.call("XADD", key, "MAXLEN", "~", most, "*", unpack(entry, 1, n))
 end
 
 -- Whether a text is JSON.

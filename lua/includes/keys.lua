@@ -8,6 +8,7 @@ local K = {
   drains = prefix .. "drains",
   epoch = prefix .. "epoch",
   events = prefix .. "events",
+  group_events = prefix .. "events:groups",
   kv = prefix .. "kv",
   lapses = prefix .. "lapses",
   leases = prefix .. "leases",

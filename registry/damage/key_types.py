@@ -24,7 +24,7 @@ def types_of_lists(keys: Keys) -> Types:
             *(keys.access_tokens, keys.access_revoked, keys.access_used, keys.access_reported),
             *(keys.deferred, keys.repair),
         ),
-        "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries),
+        "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries, keys.group_events),
         "string": (keys.epoch,),
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
         "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets, keys.gone),

@@ -62,12 +62,13 @@ def rewrite_topics(
         changes = yield from cooperatively(_changes(texts, change))
         generation = int(state[1])
         for rows in (yield from cooperatively(slicing(name, cause, changes))):
-            counts, values = arguments(rows, (rows,))
-            request = {"origin": origin, "name": name, "epoch": state[0], "gen": generation, "counts": counts}
+            request = {"origin": origin, "name": name, "epoch": state[0], "gen": generation}
             if without_master:
                 request["without_master"] = 1
             slice_call = ScriptCall(
-                "write_slice", (keys.events_meta, keys.broker(name)), (as_json(request), *values)
+                "write_slice",
+                (keys.events_meta, keys.broker(name)),
+                (as_json(request), *arguments(rows, (rows,))),
             )
             written = WrittenSlice.of((yield slice_call))
             if written.stale:

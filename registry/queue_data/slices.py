@@ -1,6 +1,6 @@
 """Slices of topic tables: what one script and one event may carry."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -64,7 +64,7 @@ class Slice(msgspec.Struct, frozen=True):
         topic = ""
         if self.count == 1:
             topic = self.mappings[0].topic if self.mappings else self.topics[0].topics[0]
-        return (self.kind, self.cause, self.rows, self.count, topic)
+        return (self.kind, self.cause, self.rows, str(self.count), topic)
 
     def staged(self) -> Iterator[Self]:
         """Return the same for scripts of `STAGED_TOPICS` each."""
@@ -73,14 +73,6 @@ class Slice(msgspec.Struct, frozen=True):
             return
         for batch in _cut(self.topics, STAGED_TOPICS):
             yield self.of_topics(self.cause, self.name, batch)
-
-
-class Counts(msgspec.Struct, frozen=True):
-    """What of a script's arguments it writes, in pairs, and how many entries are among them."""
-
-    rows: int = 0
-    mappings: int = 0
-    entries: int = 0
 
 
 class WrittenSlice(msgspec.Struct, frozen=True, array_like=True):
@@ -122,19 +114,18 @@ def slices_of_few(name: str, cause: str, topics: Changes) -> tuple[Slice, ...]:
     return tuple(_fitting(Slice.of_topics(cause, name, alike))) if alike else ()
 
 
-def arguments(written: Slice | None, emitted: Iterable[Slice]) -> tuple[Counts, tuple[Argument, ...]]:
-    """Return the counts and arguments of a script that writes one slice, or none, and emits entries of several.
-
-    A script takes the topics that it writes from their entry, so that slice must be the first of those."""
-    values: list[Argument] = []
-    for row in written.mappings if written else ():
-        values += (row.topic, row.after)
-    entries = 0
+def arguments(written: Slice | None = None, emitted: Collection[Slice] = ()) -> tuple[Argument, ...]:
+    """Return the arguments of a script that writes one slice, or none, and emits entries of several, as
+    lua/includes/rows.lua takes them."""
+    mappings, rows = (written.mappings, written.topics) if written else ((), ())
+    values: list[Argument] = [str(len(mappings)), str(len(rows)), str(len(emitted))]
+    for mapping in mappings:
+        values += (mapping.topic, mapping.after)
+    for row in rows:
+        values += (row.before, row.after, str(len(row.topics)), *row.topics)
     for each in emitted:
         values += each.entry()
-        entries += 1
-    mappings = len(written.mappings) if written else 0
-    return Counts(written.count - mappings if written else 0, mappings, entries), tuple(values)
+    return tuple(values)
 
 
 def _cut(changes: Sequence[Alike], most: int) -> Iterator[tuple[Alike, ...]]:

@@ -9,8 +9,8 @@ from registry.errors import NotOwner
 from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys, member_key
 from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
-from registry.plans import Origin, Plan, ScriptCall, ScriptItem, as_json
-from registry.registration.renewals import Renewal, good_for_s
+from registry.plans import NOTHING, Origin, Plan, ScriptCall, ScriptItem, as_json, exceptions
+from registry.registration.renewals import Renewal
 from registry.removal import run_deferred
 from rocketmq_remoting.data_version import DataVersion
 
@@ -53,9 +53,9 @@ def _renewed(keys: Keys, cluster: str, address: str, origin: Origin, claimant: C
     item = _item(keys, member, claimant)
     reply = yield item
     match reply:
-        case ["renewed", timeout_ms, version, *of_principal]:
+        case ["renewed", _, version, *of_principal]:
             may_repeat = claimant.proved or not of_principal
-            renewal = Renewal(item, reply, good_for_s(timeout_ms)) if may_repeat else None
+            renewal = Renewal.of(item, reply, reply[1:]) if may_repeat else None
             return Heartbeat(_version(version), renewal=renewal)
         case ["lapsed"]:
             return (yield from _reinstate(keys, cluster, address, origin, claimant))
@@ -66,10 +66,9 @@ def _renewed(keys: Keys, cluster: str, address: str, origin: Origin, claimant: C
 
 def _item(keys: Keys, member: str, claimant: Claimant) -> ScriptItem:
     """Return the item that renews the lease; only with the guard it looks at the registrant."""
-    of_member = keys.alive(member), keys.member(member)
-    if claimant.guard:
-        return ScriptItem("guarded_heartbeat", (keys.leases,), of_member, (member, claimant.registrant))
-    return ScriptItem("heartbeat", (keys.leases,), of_member, (member,))
+    name = "guarded_heartbeat" if claimant.guard else "heartbeat"
+    args = (member, claimant.registrant) if claimant.guard else (member,)
+    return ScriptItem(name, (keys.leases,), (keys.member(member),), args, exceptions, expected=NOTHING)
 
 
 def _reinstate(keys: Keys, cluster: str, address: str, origin: Origin, claimant: Claimant) -> Plan[Heartbeat]:

@@ -5,14 +5,15 @@ this service, 904 each second. A lease that was renewed less than a thousandth o
 is as good as renewed; the same request gets the same reply without the store.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from registry.caching.bounded import Bounded
 from registry.caching.stamp import Source, Stamp
-from registry.plans import Argument, Plan, ScriptItem
+from registry.plans import Argument, Expected, Plan, ScriptItem
 from registry.registration.request import RegisterContext
 
 FRACTION: Final = 1000
@@ -41,6 +42,15 @@ class Renewal(msgspec.Struct, frozen=True):
     reply: list[Any]
     good_for_s: float
     context: RegisterContext | None = None
+
+    @classmethod
+    def of(
+        cls, item: ScriptItem, reply: list[Any], words: Iterable[str], context: RegisterContext | None = None
+    ) -> Self:
+        """Return how what got `["renewed", timeout, …]` is repeated; `words` are those of the reply, which the script
+        is told to expect."""
+        expecting = replace(item, expected=Expected(" ".join(words), reply))
+        return cls(expecting, reply, good_for_s(reply[1]), context)
 
 
 class Renewals:

@@ -39,29 +39,29 @@ def reregister_item(context: RegisterContext, last: CachedTable, diff: TableDiff
     member = context.member
     assert signature.version is not None
     assert last.signature.version is not None
-    counts, values = arguments(diff.slices[0] if diff.slices else None, diff.slices)
-    request = {
-        "origin": context.origin,
-        "name": r.name,
-        "cluster": r.cluster,
-        "addr": r.address,
-        "member": member,
-        "epoch": last.decision.epoch,
-        "gen": last.decision.generation,
-        "sig": signature.content,
-        "dv": signature.version.text(),
-        "was_sig": last.signature.content,
-        "was_dv": last.signature.version.text(),
-        "owner": context.owner or "",
-        "counts": counts,
-    }
-    if diff.growth.is_any:
-        request |= {"limits": context.limits, "adds": diff.growth}
+    growth = as_json({"limits": context.limits, "adds": diff.growth}) if diff.growth.is_any else b""
     return ScriptItem(
         "reregister_topics",
         (keys.events_meta, keys.leases),
         (keys.broker(r.name), keys.member(member), keys.alive(member)),
-        (as_json(request), *values),
+        (
+            context.origin.op,
+            context.origin.actor,
+            context.origin.peer or "",
+            r.name,
+            r.cluster,
+            r.address,
+            member,
+            last.decision.epoch,
+            str(last.decision.generation),
+            last.signature.content,
+            last.signature.version.text(),
+            signature.content,
+            signature.version.text(),
+            context.owner or "",
+            growth,
+            *arguments(diff.slices[0] if diff.slices else None, diff.slices),
+        ),
         with_order_table,
         1 if diff.growth.is_any else _most(diff.slices),
     )

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from registry.growth.limits import Limits
 from registry.plans import Argument, Origin, ScriptCall, as_json
-from registry.queue_data.slices import Counts, Slice, arguments
+from registry.queue_data.slices import Slice, arguments
 from registry.registration.decision import Claimed, Done
 from registry.registration.diff import Growth
 from registry.registration.request import RegisterContext
@@ -33,7 +33,6 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits
     registrant: str
     home: str
-    counts: Counts
     last: int
     single: int
     ha: str | None = None
@@ -88,7 +87,6 @@ def register_request(
         sig=context.signature.content,
         timeout=r.timeout_ms,
         limits=context.limits,
-        counts=Counts(),
         last=1,
         single=int(body is not None and is_refused_alone(context, body)),
         ha=r.ha,
@@ -140,9 +138,8 @@ def claim_call(context: RegisterContext, growth: Growth) -> ScriptCall:
 def stage_call(context: RegisterContext, claimed: Claimed, rows: Slice) -> ScriptCall:
     """Return the call that stores a slice under the claimed epoch, where no route shows it."""
     keys, name = context.keys, context.registration.name
-    counts, values = arguments(rows, (rows,))
-    request = as_json({"name": name, "claim": claimed.epoch, "ttl_ms": CLAIM_MS, "counts": counts})
-    return ScriptCall("stage_slice", (keys.events_meta, keys.pending(name)), (request, *values))
+    request = as_json({"name": name, "claim": claimed.epoch, "ttl_ms": CLAIM_MS})
+    return ScriptCall("stage_slice", (keys.events_meta, keys.pending(name)), (request, *arguments(rows)))
 
 
 def write_slice_call(
@@ -150,14 +147,12 @@ def write_slice_call(
 ) -> ScriptCall:
     """Return the call that writes a further slice of a live broker; with the last one the table is `complete`."""
     keys, r = context.keys, context.registration
-    counts, values = arguments(rows, (rows,))
     request: dict[str, object] = {
         "origin": context.origin,
         "name": r.name,
         "epoch": written.epoch,
         "gen": written.generation,
         "cluster": r.cluster,
-        "counts": counts,
     }
     if complete is not None:
         request |= {
@@ -167,4 +162,8 @@ def write_slice_call(
             "sig": context.signature.content,
             "applied": str(int(complete.applied)),
         }
-    return ScriptCall("write_slice", (keys.events_meta, keys.broker(r.name)), (as_json(request), *values))
+    return ScriptCall(
+        "write_slice",
+        (keys.events_meta, keys.broker(r.name)),
+        (as_json(request), *arguments(rows, (rows,))),
+    )

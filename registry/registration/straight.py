@@ -4,6 +4,8 @@ Its header is that of the member's last registration, whose table this process h
 body, one item of `lua/reregister_topics.lua`. Whatever is otherwise goes the long way (`register`), from its start.
 """
 
+from typing import Final
+
 import msgspec
 from msgspec.structs import replace
 
@@ -21,6 +23,9 @@ __all__ = ["Change", "Split", "change_of", "of_its_kind"]
 
 Split = tuple[bytes, bytes, memoryview]
 """A body as `rocketmq_remoting.body_signature.split_signature` has it."""
+
+
+_EACH_ITS_OWN: Final = Origin("", "")
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -57,7 +62,8 @@ def of_its_kind(context: RegisterContext) -> RegisterContext | None:
     """Return what is known of further registrations with this one's header; None if they all go the long way."""
     if context.registration.id != 0 or context.delete_missing or context.claimant.guard:
         return None
-    return replace(context, registration=replace(context.registration, body=b"", crc=None))
+    registration = replace(context.registration, body=b"", crc=None)
+    return replace(context, registration=registration, origin=_EACH_ITS_OWN)
 
 
 def change_of(

@@ -52,9 +52,8 @@ def write(wanted: Write) -> Plan[End]:
     if wanted.decision.first and len(wanted.diff.slices) > 1:
         return (yield from _write_claimed(wanted))
     head, rest = wanted.diff.slices[:1], wanted.diff.slices[1:]
-    counts, values = arguments(head[0] if head else None, head)
-    request = replace(_request(wanted, rest), counts=counts)
-    end = _end((yield register_call(wanted.context, request, values)))
+    values = arguments(head[0] if head else None, head)
+    end = _end((yield register_call(wanted.context, _request(wanted, rest), values)))
     return (yield from _write_rest(wanted, rest, end)) if isinstance(end, Done) else end
 
 
@@ -68,11 +67,8 @@ def _write_claimed(wanted: Write) -> Plan[End]:
         calls = tuple([stage_call(wanted.context, claimed, batch) for batch in rows.staged()])
         if not all((yield Batch(calls))):
             return ClaimLost()
-    counts, values = arguments(None, staged)
-    request = replace(
-        _request(wanted, rest), counts=counts, claim=claimed.epoch, leftovers=int(claimed.leftovers)
-    )
-    end = _end((yield register_call(wanted.context, request, values)))
+    request = replace(_request(wanted, rest), claim=claimed.epoch, leftovers=int(claimed.leftovers))
+    end = _end((yield register_call(wanted.context, request, arguments(None, staged))))
     return (yield from _write_rest(wanted, rest, end)) if isinstance(end, Done) else end
 
 

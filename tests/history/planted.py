@@ -46,9 +46,9 @@ BUGS = {
         frozenset({"own writes", "not long behind", "leases end"}),
     ),
     "a change is acknowledged before the worker's own cache has followed it": Bug(
-        "worker/handling.py",
-        "if reply.event_id and not follower.passed(reply.event_id):",
-        "if False:",
+        "worker/assembly.py",
+        "if self.follower.passed(event_id):",
+        "if True:",
         frozenset({"own writes"}),
     ),
     "104 removes any member": Bug(
@@ -58,7 +58,7 @@ BUGS = {
         frozenset({"own writes", "never back", "leases last"}),
     ),
     "a renewal reinstates a lapsed lease without an event": Bug(
-        "lua/renew_registration.lua",
+        "lua/includes/renewals.lua",
         "elseif now >= lease then",
         "elseif false then",
         frozenset({"own writes", "leases last"}),

@@ -22,6 +22,7 @@ ELSEWHERE = (
     "events",
     "events:asked",
     "events:consumers",
+    "events:groups",
     "events:meta",
     "events:offsets",
     "events:round",

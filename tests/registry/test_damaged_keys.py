@@ -24,6 +24,7 @@ DAMAGED = {
     for key in (
         *(KEYS.brokers, KEYS.clusters, KEYS.topics, KEYS.leases, KEYS.lapses, KEYS.deferred),
         *(KEYS.epoch, KEYS.events, KEYS.events_meta, KEYS.events_offsets, KEYS.drains, KEYS.drain_ends),
+        KEYS.group_events,
         *(KEYS.broker("b1"), KEYS.member(MEMBER), KEYS.alive(MEMBER), KEYS.pending("b1"), KEYS.cluster("c1")),
         *(
             KEYS.topics_of("b1"),

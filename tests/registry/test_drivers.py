@@ -179,6 +179,24 @@ def test_one_tick_of_the_loop_is_one_pipeline(store: EmbeddedStore) -> None:
     on_loop(store, body)
 
 
+def test_what_is_asked_behind_a_pipeline_goes_together_and_does_not_wait_for_long(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async def body(driver: AsyncDriver, pool: Counted) -> None:
+        slow = asyncio.ensure_future(driver.run(asks(call("BLPOP", "list", 0))))
+        later = []
+        for number in range(3):
+            await asyncio.sleep(0)
+            later.append(asyncio.ensure_future(driver.run(asks(call("ECHO", str(number))))))
+        assert await asyncio.gather(*later) == [["0"], ["1"], ["2"]]
+        assert pool.pipelines == 2
+        assert not slow.done()
+        redis.lpush("list", "x")
+        await slow
+
+    on_loop(store, body)
+
+
 def test_a_flood_is_cut_into_pipelines_of_bounded_length(store: EmbeddedStore) -> None:
     async def body(driver: AsyncDriver, pool: Counted) -> None:
         many = 1537

@@ -24,6 +24,7 @@ from registry.removal import unregister
 from registry.store.connect import connect_async
 from tests.registry.brokers import address, origin, registration
 from tests.registry.namespace import Namespace
+from tests.registry.stored import entries as stream_entries
 from tests.registry.stored import tables
 
 KEYS = Keys()
@@ -63,10 +64,9 @@ class Worker:
         with self.ns.store.monitor() as monitor:
             act()
             self._redis.echo(END)
-            commands = [
-                one["command"] for one in takewhile(lambda one: END not in one["command"], monitor.listen())
-            ]
-        return [command.count("was_sig") for command in commands if re.search(r"was_sig|\bdry\b", command)]
+            seen = [*takewhile(lambda one: END not in one["command"], monitor.listen())]
+        commands = [one["command"] for one in seen if one["client_type"] != "lua"]
+        return [command.count(":alive:") for command in commands if re.search(r":alive:|\bdry\b", command)]
 
 
 @pytest.fixture
@@ -189,6 +189,18 @@ def test_a_damaged_one_stops_no_other_and_is_healed(worker: Worker) -> None:
     assert all(isinstance(one, Registered) for one in results)
     for name in NAMES:
         assert worker.ns.topics(name)["T2"] == "8,8,4,0"
+
+
+def test_the_entries_of_all_are_in_a_stream_that_begins_among_them(worker: Worker) -> None:
+    """The old one takes two more: its last id is near the greatest there is."""
+    end = 2**64 - 1
+    worker.ns.store.execute_command("XSETID", KEYS.events, f"{end}-{end - 2}")
+    assert worker.calls(lambda: worker.register(*(changed(name, 3, T2=4) for name in NAMES))) == [len(NAMES)]
+    entries = [one.fields for one in stream_entries(worker.ns.store, KEYS)]
+    assert [one.get("broker") for one in entries] == [None, *NAMES]
+    assert [one["seq"] for one in entries] == [f"{number}" for number in range(1, len(NAMES) + 2)]
+    assert [one.get("part") for one in entries] == ["1/2", "2/2", None, None, None, None]
+    assert len({one["inc"] for one in entries}) == 1
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_the_last_member_takes_everything_with_it(ns: Namespace) -> None:
     ns.register(mappings=[mapping_info("T1")], filters=("f:1",))
     assert ns.unregister().brokers == ("b1",)
     left = {key.removeprefix(ns.keys.prefix) for key in ns.store.scan_iter("*")}
-    assert left == {"epoch", "events", "events:meta"}
+    assert left == {"epoch", "events", "events:groups", "events:meta"}
 
 
 @pytest.mark.parametrize("topics", [1200, 3])

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from registry.errors import LimitReached, NotOwner
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
-from registry.plans import ScriptItem, ask, joined
+from registry.plans import ScriptItem, ask, joined, replies_to
 from registry.queue_data.rewrite import add_write_perm
 from registry.queue_data.slices import TOPICS_MAX
 from registry.registration.heartbeat import renew_lease
@@ -530,8 +530,9 @@ def test_many_heartbeats_of_one_call_are_judged_each(ns: Namespace) -> None:
     ns.register("b1", by=P1)
     ns.register("b2", by=HERE)
     asked = [(name, by) for name in ("b1", "b2") for by in (P1, THERE)]
-    items = [next(renew_lease(ns.keys, "c1", address(name), origin(), claimant=by)) for name, by in asked]
-    replies = ns.run(ask(joined([item for item in items if isinstance(item, ScriptItem)])))
+    asks = [next(renew_lease(ns.keys, "c1", address(name), origin(), claimant=by)) for name, by in asked]
+    items = [item for item in asks if isinstance(item, ScriptItem)]
+    replies = replies_to(items, ns.run(ask(joined(items))))
     assert [reply[0] for reply in replies] == ["renewed", "owned", "renewed", "renewed"]
 
 

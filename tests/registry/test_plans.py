@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from registry.clusters import cluster_info, member_group, system_topics
 from registry.errors import BrokerBusy, ConfigNotFound
@@ -10,7 +11,21 @@ from registry.expiry.worker_lease import Tick, tick
 from registry.keys import Keys
 from registry.kv import get, import_table, table
 from registry.long_work.scan import batches, members_of, scan, some_of
-from registry.plans import Acquire, Batch, Call, Pause, Plan, Request, ScriptCall, ScriptItem, call, pairs
+from registry.plans import (
+    NOTHING,
+    Acquire,
+    Batch,
+    Call,
+    Expected,
+    Pause,
+    Plan,
+    Request,
+    ScriptCall,
+    ScriptItem,
+    call,
+    exceptions,
+    pairs,
+)
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import PENDING_PAUSES, register
 from registry.registration.renewals import Renewal
@@ -25,9 +40,13 @@ from tests.registry.brokers import mapping_info, origin, registration
 T = TypeVar("T")
 KEYS = Keys()
 HEARTBEAT = ScriptItem(
-    "heartbeat", (KEYS.leases,), (KEYS.alive("c1:a:1"), KEYS.member("c1:a:1")), ("c1:a:1",)
+    "heartbeat", (KEYS.leases,), (KEYS.member("c1:a:1"),), ("c1:a:1",), exceptions, expected=NOTHING
 )
-AGAIN = Renewal(HEARTBEAT, ["renewed", "120000", "0:5:1"], 0.12)
+
+
+def again(*reply: str) -> Renewal:
+    expected = Expected(" ".join(reply[1:]), [*reply])
+    return Renewal(replace(HEARTBEAT, expected=expected), [*reply], 0.12)
 
 
 def answered(plan: Plan[T], *replies: Any) -> tuple[list[str], T]:
@@ -104,7 +123,7 @@ def test_pairs_of_a_flat_reply() -> None:
         pytest.param(
             [["renewed", "120000", "0:5:1"]],
             ["heartbeat"],
-            Heartbeat(DataVersion(0, 5, 1), renewal=AGAIN),
+            Heartbeat(DataVersion(0, 5, 1), renewal=again("renewed", "120000", "0:5:1")),
             id="known",
         ),
         pytest.param([["unknown"]], ["heartbeat"], Heartbeat(None), id="unknown"),
@@ -113,7 +132,7 @@ def test_pairs_of_a_flat_reply() -> None:
             ["heartbeat"],
             Heartbeat(
                 DataVersion(timestamp=-1),
-                renewal=Renewal(HEARTBEAT, ["renewed", "120000", ""], 0.12),
+                renewal=again("renewed", "120000", ""),
             ),
             id="incomplete",
         ),

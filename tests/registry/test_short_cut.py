@@ -162,10 +162,10 @@ def test_every_connection_becomes_an_owner(ns: Namespace) -> None:
 def test_it_can_be_repeated_where_the_stamp_is_no_part_of_its_signature(
     ns: Namespace, said: Said, known: bool
 ) -> None:
-    assert ns.register(**said).renewal is None
+    first = ns.register(**said).renewal
     again = [ns.register(**{**said, "stamp": stamp}).renewal for stamp in (1, 2)]
-    assert again[0] == again[1]
-    assert [one is not None for one in again] == [known, known]
+    assert [first, first] == again
+    assert (first is not None) == known
 
 
 def test_the_option_to_delete_topics_is_part_of_the_signature(ns: Namespace) -> None:

@@ -11,7 +11,6 @@ from registry.queue_data.slices import (
     ROWS_MAX_BYTES,
     STAGED_TOPICS,
     TOPICS_MAX,
-    Counts,
     Row,
     Slice,
     arguments,
@@ -90,17 +89,20 @@ def test_mappings_come_behind_topics() -> None:
 def test_arguments_of_a_script() -> None:
     topics, infos = slices_of("b1", "register", {("", "1,1,6,0"): ["T"]}, [Row("S", "{}", "")])
     assert arguments(topics, (topics, infos)) == (
-        Counts(rows=1, entries=2),
-        (*topics.entry(), *infos.entry()),
+        *("0", "1", "2"),
+        *("", "1,1,6,0", "1", "T"),
+        *topics.entry(),
+        *infos.entry(),
     )
-    assert arguments(infos, (infos,)) == (Counts(mappings=1, entries=1), ("S", "", *infos.entry()))
-    assert arguments(None, ()) == (Counts(), ())
+    assert arguments(infos, (infos,)) == ("1", "0", "1", "S", "", *infos.entry())
+    assert arguments(topics) == ("0", "1", "0", "", "1,1,6,0", "1", "T")
+    assert arguments() == ("0", "0", "0")
 
 
 @pytest.mark.parametrize(("changes", "topic"), [(("T",), "T"), (("T", "U"), "")])
 def test_an_entry_of_one_topic_names_it(changes: tuple[str, ...], topic: str) -> None:
     one: Slice = slices_of("b1", "wipe", {("1,1,6,0", "1,1,4,0"): [*changes]})[0]
-    assert one.entry() == ("topics_changed", "wipe", one.rows, len(changes), topic)
+    assert one.entry() == ("topics_changed", "wipe", one.rows, str(len(changes)), topic)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ class CachedReply(Stamp):
 
     def reply_to(self, opaque: bytes) -> tuple[bytes, ...]:
         """Return the whole reply to the request with this opaque, as it was written there."""
-        return self.head(0 if self.tail < 0 else len(opaque)), opaque, *self.parts[1:]
+        head, rest, body = self.parts
+        return head if self.tail < 0 else self.head(len(opaque)), opaque, rest, body
 
 
 class RepeatCheck(NamedTuple):

@@ -1,7 +1,8 @@
 """NOTIFY_MIN_BROKER_ID_CHANGE (905): reports to the brokers of a group that its smallest id has changed.
 
-A job process follows the stream of events. Each of several such processes sees every event; the first to claim it in
-the store pushes. No request waits for a push, and a failed one is not repeated: brokers also ask for their group (901).
+A job process reads the stream of members that enter and leave. Each of several such processes sees every event; the
+first to claim it in the store pushes. No request waits for a push, and a failed one is not repeated: brokers also ask
+for their group (901).
 A push goes where `worker.outgoing` allows.
 """
 
@@ -29,7 +30,6 @@ from rocketmq_remoting.version import CURRENT
 from worker import outgoing
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.outgoing import Endpoint
-from worker.watch.follower import ResetCause
 
 SEND_WITHIN_S = 0.3  # RocketMQ's budget
 CLAIM_S = 60
@@ -101,11 +101,10 @@ def _addresses(event: Event) -> Addresses:
 
 
 class Pusher:
-    """A follower's listener that pushes; `options` are what the process was started with."""
+    """Pushes for the events of members; `options` are what the process was started with."""
 
     def __init__(self, options: Options, driver: AsyncDriver, keys: Keys) -> None:
         self._given = options
-        self._options = options
         self._driver = driver
         self._keys = keys
         self._opaque = itertools.count(1)
@@ -113,24 +112,15 @@ class Pusher:
         self._to_host: Counter[str] = Counter()
 
     async def apply(self, group: Sequence[Event]) -> None:
-        """Push what this group asks for, if no other process does."""
-        if any(event.kind == EventKind.SETTINGS_CHANGED for event in group):
-            await self._read_settings()
-        if not self._options.notify_min_broker_id_changed:
+        """Push what the events of one script ask for, if no other process does, and under the options of now."""
+        if not (found := changes(group)):
             return
-        for change in changes(group):
+        options = overlay(self._given, await self._driver.run(settings.read(self._keys)))
+        if not options.notify_min_broker_id_changed:
+            return
+        for change in found:
             if await self._driver.run(_claimed(self._keys, change)):
-                self._push(change, await self._driver.run(_places(self._keys, change, self._options)))
-
-    def emptied(self) -> None:
-        """Do nothing: no broker has left its group."""
-
-    async def reset(self, cause: ResetCause) -> None:
-        """Go on from where the stream can be followed; what was missed is not pushed."""
-        await self._read_settings()
-
-    async def _read_settings(self) -> None:
-        self._options = overlay(self._given, await self._driver.run(settings.read(self._keys)))
+                self._push(change, await self._driver.run(_places(self._keys, change, options)))
 
     def _push(self, change: MinIdChange, places: Sequence[Endpoint]) -> None:
         frame = encode(

@@ -39,6 +39,7 @@ from worker.jobs.event_log import EventLog
 from worker.jobs.event_summaries import summaries
 from worker.jobs.eviction_watch import EvictionWatch
 from worker.jobs.gone_members import GoneMembers
+from worker.jobs.group_events import GroupEvents
 from worker.jobs.liveness_file import touch
 from worker.jobs.observing import StreamObserver
 from worker.jobs.push_905 import Pusher
@@ -51,7 +52,6 @@ from worker.jobs.timetable import JOBS, Periodic, timetable
 from worker.logs import log_lines
 from worker.logs.options_log import log_without_effect
 from worker.logs.rate_limited_log import RateLimitedLog
-from worker.watch.follower import Follower
 
 RETRY_S = 0.5
 REGISTER_EVERY_S = 10.0
@@ -59,7 +59,6 @@ KEPT_PERIODS = 3  # how long a done job's id stays taken: others may still be in
 KEPT_MIN_S = 30
 WAITING = 100  # more than can wait and live; ids of jobs that no worker took in time stay in their queue
 HAND_OVER_WITHIN_S = 2.0
-REST_S = 0.1  # a push is that much later, and a stream of changes costs little
 
 log = RateLimitedLog(logging.getLogger("worker.jobs.scheduler"))
 
@@ -171,7 +170,7 @@ async def serve(options: Options) -> None:
     driver = AsyncDriver(store.connect_async(options.redis_url, options.namespace), commands)
     counts_of_events, lines = EventCounts(), EventLog()
     connect = partial(store.connect_follower, options.redis_url, options.namespace)
-    follower = Follower(connect, keys, Pusher(options, driver, keys), rest_s=REST_S)
+    group_events = GroupEvents(connect, keys, Pusher(options, driver, keys).apply)
     queue = store.connect_queue(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
@@ -192,7 +191,7 @@ async def serve(options: Options) -> None:
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
         loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
-        loop.create_task(forever("the follower", follower.run)),
+        loop.create_task(forever("the pushes of 905", group_events.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
         loop.create_task(forever("the observer of events", observer.run)),
         *(loop.create_task(forever("a claimed task", task.run)) for task in claimed),

@@ -22,7 +22,7 @@ from registry.store.pipeline import execute
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
-from worker.watch.stream_end import COUNT, COUNT_RESTED, StreamEnd
+from worker.watch.stream_end import COUNT, StreamEnd
 from worker.watch.waiters import Waiters
 
 STALLED_S = 4.0  # a read waits BLOCK_MS, and a slow store has 3 s more; after that its connection is dead
@@ -55,18 +55,15 @@ class Listener(Protocol):
 class Follower(StreamConnection):
     """One reader of one namespace's stream; `connect` makes its connection (registry.store.connect.connect_follower).
 
-    Made on the loop it will run on. `rest_s` is a pause after each read, so that the next one reads more."""
+    Made on the loop it will run on."""
 
     def __init__(
         self,
         connect: Callable[[], redis.asyncio.Redis],
         keys: Keys,
         listener: Listener,
-        *,
-        rest_s: float = 0.0,
     ) -> None:
         super().__init__(connect)
-        self._rest_s = rest_s
         self._keys = keys
         self._listener = listener
         self._position: EventId | None = None
@@ -75,7 +72,7 @@ class Follower(StreamConnection):
         self._applied: tuple[str | None, int] = (None, 0)  # incarnation and sequence at our position
         self._at_position: Mapping[str, str] | None = None  # the entry there
         self._group: list[Event] = []
-        self._end = StreamEnd(keys.events, COUNT_RESTED if rest_s else COUNT)
+        self._end = StreamEnd(keys.events)
         self._waiters = Waiters()
 
     def passed(self, event_id: str) -> bool:
@@ -114,8 +111,6 @@ class Follower(StreamConnection):
         count = await self._take(store, BLOCK_MS)
         if not count and await self._verify(store) <= self._seen():
             self._read_at = boot_time()  # nothing new, and reads work: else this would not be asked
-        elif self._rest_s and 0 < count < self._end.count:
-            await asyncio.sleep(self._rest_s)
 
     async def _take(self, store: redis.asyncio.Redis, block_ms: int | None = None) -> int:
         """Read and apply the next entries, waiting for them if `block_ms` is given; return how many came.
@@ -139,7 +134,7 @@ class Follower(StreamConnection):
         command = (
             "XREAD",
             "COUNT",
-            self._end.count,
+            COUNT,
             *waiting,
             "STREAMS",
             self._keys.events,

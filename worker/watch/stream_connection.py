@@ -20,7 +20,10 @@ log = RateLimitedLog(logging.getLogger(__name__))
 
 
 class StreamConnection(ABC):
-    """Base of what reads the stream (`_catch_up`, then `_read` for ever). Made on the loop it will run on."""
+    """Base of what reads a stream (`_catch_up`, then `_read` for ever). Made on the loop it will run on."""
+
+    stream = "the event stream"
+    """What log lines call it."""
 
     def __init__(self, connect: Callable[[], redis.asyncio.Redis]) -> None:
         self._connect = connect
@@ -53,14 +56,14 @@ class StreamConnection(ABC):
                     if not self._doubted:
                         self._following.set()
                         if pause > PAUSE_S:
-                            log.warning("the event stream is followed again")
+                            log.warning("%s is followed again", self.stream)
                         pause = PAUSE_S
                     while not self._doubted:  # redis-py may lose the cancellation: see worker.background
                         await self._read(store)
             except (RedisError, OSError, TimeoutError, StoreUnavailable) as error:
                 if not self._doubted:
                     log.warning(
-                        "the event stream cannot be followed: %s; retries within %g s", error, PAUSE_MAX_S
+                        "%s cannot be followed: %s; retries within %g s", self.stream, error, PAUSE_MAX_S
                     )
             finally:
                 self._life = None

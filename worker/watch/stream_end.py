@@ -11,16 +11,14 @@ from registry.events.entry import FIRST, EventId
 from worker.watch.boot_clock import boot_time
 
 COUNT = 64  # of a read: an entry may have 64 KB, and what one read brings is applied without a pause
-COUNT_RESTED = 512  # of a reader that rests meanwhile
 
 
 class StreamEnd:
-    """Where the stream of this key ended whenever that was seen, by reads of `count` entries.
+    """Where the stream of this key ended whenever that was seen, by reads of `COUNT` entries.
 
     No clock of the store is asked: ids of entries are compared with one another alone."""
 
-    def __init__(self, key: str, count: int = COUNT) -> None:
-        self.count = count
+    def __init__(self, key: str) -> None:
         self._key = key
         self._applied_at = boot_time()
         self._ends: deque[tuple[EventId, float]] = deque()  # those that are not applied yet
@@ -30,7 +28,7 @@ class StreamEnd:
     async def see(self, store: redis.asyncio.Redis, ids: Sequence[str], within_s: float) -> None:
         """Note where the stream ends: with the last of these ids, which a read brought, unless there may be more."""
         last = EventId.parse(ids[-1])
-        if len(ids) == self.count:
+        if len(ids) == COUNT:
             if last <= self._last:
                 return
             async with asyncio.timeout(within_s):

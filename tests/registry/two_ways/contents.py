@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from registry.keys import Keys
+from registry.plans import pairs
 from tests.registry.stored import Store
 
 AGED_MS: Final = 3 * 3_600_000
@@ -13,6 +14,20 @@ LEFT_OUT: Final = re.compile(r"events|events:.*|repair|pushed:.*|kv_bytes:.*")
 NAMES_ONLY: Final = re.compile(r"owed|lapses|gone|kv_versions:.*")
 """Keys whose fields are names, with times or ids of entries."""
 TIMES: Final = ("since_ms", "last_seen_ms", "lease_ms", "effective_ms", "closed_ms", "inc")
+READ: Final = """
+local read = { string = { "GET" }, set = { "SMEMBERS" }, hash = { "HGETALL" } }
+read.zset = { "ZRANGE", 0, -1, "WITHSCORES" }
+local found = {}
+for _, key in ipairs(redis.call("KEYS", ARGV[1])) do
+  local of_type = redis.call("TYPE", key).ok
+  local command = read[of_type]
+  if command then
+    found[#found + 1] = { key, of_type, redis.call(command[1], key, unpack(command, 2)) }
+  end
+end
+return found
+"""
+"""Returns each key with its type and all that it holds, but streams."""
 OF_MEMBER: Final = ("since", "applied")
 """Fields that are not compared: a time, and whether a short cut may be taken, which shows when one is."""
 Contents = dict[str, Any]
@@ -20,39 +35,28 @@ Contents = dict[str, Any]
 
 def contents(store: Store, keys: Keys, now_ms: int) -> Contents:
     """Return what each key holds. Of a lease it is whether it is over, aged or renewed."""
-    found = sorted(key for key in store.keys(f"{_quoted(keys.prefix)}*"))
-    names = [key.removeprefix(keys.prefix) for key in found]
-    read = {name: key for name, key in zip(names, found, strict=True) if not LEFT_OUT.fullmatch(name)}
-    pipe = store.pipeline(transaction=False)
-    for key in read.values():
-        pipe.type(key)
-    types = pipe.execute()
-    for key, of_type in zip(read.values(), types, strict=True):
-        _read(pipe, of_type, key)
-    return {name: _plain(name, value, now_ms) for name, value in zip(read, pipe.execute(), strict=True)}
+    found = {}
+    for key, of_type, value in store.eval(READ, 0, f"{re.sub(r'[^a-z:]', '?', keys.prefix)}*"):
+        name = key.removeprefix(keys.prefix)
+        if not LEFT_OUT.fullmatch(name):
+            found[name] = _plain(name, _typed(of_type, value), now_ms)
+    return found
 
 
-def _quoted(prefix: str) -> str:
-    return re.sub(r"([\[\]*?])", r"\\\1", prefix)
-
-
-def _read(pipe: Any, of_type: str, key: str) -> None:
+def _typed(of_type: str, value: Any) -> Any:
     match of_type:
-        case "string":
-            pipe.get(key)
         case "set":
-            pipe.smembers(key)
-        case "zset":
-            pipe.zrange(key, 0, -1, withscores=True)
-        case _:
-            pipe.hgetall(key)
+            return set(value)
+        case "hash" | "zset":
+            return pairs(value)
+    return value
 
 
 def _plain(name: str, value: Any, now_ms: int) -> Any:
     if NAMES_ONLY.fullmatch(name):
-        return sorted(dict(value))
-    if name == "leases" and isinstance(value, list):
-        return {member: lease(end, now_ms) for member, end in value}
+        return sorted(value)
+    if name == "leases" and isinstance(value, dict):
+        return {member: lease(float(end), now_ms) for member, end in value.items()}
     if name.startswith("alive:") and isinstance(value, str) and value.isdecimal():
         return lease(int(value), now_ms)
     if name.startswith("member:") and isinstance(value, dict):

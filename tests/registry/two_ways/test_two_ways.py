@@ -67,8 +67,6 @@ def test_random_registrations_end_alike_both_ways(store: EmbeddedStore, redis: r
         done += history.steps
         redis.flushall()
     print(f"{done} steps in {begun} histories, series {series}: {dict(sorted(exits.items()))}")
-    if NIGHTLY and not only:
-        assert [one for one in EXITS if not exits[one]] == []
 
 
 async def played(history: History, store: EmbeddedStore, redis: redis_py.Redis) -> Counter[str]:

@@ -20,9 +20,9 @@ from rocketmq_remoting.frame import FrameReader
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, asynchronous, serving
 from worker.background import end
+from worker.jobs.group_events import GroupEvents
 from worker.jobs.push_905 import SENDS_MOST, Pusher, changes
 from worker.outgoing import Endpoint
-from worker.watch.follower import Follower
 
 KEYS = Keys("default")
 
@@ -143,13 +143,13 @@ async def listening(count: int, *hosts: str) -> AsyncIterator[list[Listening]]:
 async def pushing(url: str, replicas: int = 2, **options: Any) -> AsyncIterator[None]:
     given = Options(redis_url=url, **options)
     drivers = [AsyncDriver(stores.connect_async(url)) for _ in range(replicas)]
-    followers = [
-        Follower(partial(stores.connect_follower, url), KEYS, Pusher(given, driver, KEYS))
+    readers = [
+        GroupEvents(partial(stores.connect_follower, url), KEYS, Pusher(given, driver, KEYS).apply)
         for driver in drivers
     ]
-    tasks = [asyncio.ensure_future(follower.run()) for follower in followers]
-    for follower in followers:
-        assert await follower.following(3)
+    tasks = [asyncio.ensure_future(reader.run()) for reader in readers]
+    for reader in readers:
+        assert await reader.following(3)
     try:
         yield
     finally:

@@ -20,15 +20,15 @@ from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace
 from tests.worker.scene import asynchronous
 from worker.jobs import scheduler
+from worker.jobs.group_events import GroupEvents
 from worker.jobs.observing import StreamObserver
 from worker.jobs.repair_walker import RepairWalker
 from worker.jobs.timetable import JOBS
 from worker.logs.log_lines import FIELDS
-from worker.watch.follower import Follower
 
 TASKS = {
     "the timetable": (scheduler.PeriodScheduler, "step"),
-    "the follower": (Follower, "_catch_up"),
+    "the pushes of 905": (GroupEvents, "_catch_up"),
     "the walk over the tables": (RepairWalker, "walk"),
     "the observer of events": (StreamObserver, "observe_next"),
 }

@@ -69,9 +69,9 @@ class Recorder:
 
 
 @asynccontextmanager
-async def followed(store: EmbeddedStore, rest_s: float = 0.0) -> AsyncIterator[tuple[Follower, Recorder]]:
+async def followed(store: EmbeddedStore) -> AsyncIterator[tuple[Follower, Recorder]]:
     recorder = Recorder()
-    follower = Follower(partial(stores.connect_follower, store.url), KEYS, recorder, rest_s=rest_s)
+    follower = Follower(partial(stores.connect_follower, store.url), KEYS, recorder)
     task = asyncio.ensure_future(follower.run())
     assert await follower.following(3)
     try:
@@ -503,20 +503,3 @@ async def test_without_a_store_it_waits_and_says_so(caplog: pytest.LogCaptureFix
     (line,) = logged(caplog)
     assert line.startswith("the event stream cannot be followed: ")
     assert line.endswith(f"; retries within {PAUSE_MAX_S:g} s")
-
-
-@asynchronous
-async def test_a_follower_that_rests_reads_more_at_once(store: EmbeddedStore, redis: redis_py.Redis) -> None:
-    """The store is asked no more often for many entries than for few, and none is left out."""
-
-    def reads() -> int:
-        return int(redis.info("commandstats")["cmdstat_xread"]["calls"])
-
-    async with followed(store, rest_s=0.4) as (follower, recorder):
-        before = reads()
-        for seq in range(1, 31):
-            last = add(redis, seq)
-            await asyncio.sleep(0.001)
-        assert await reached(follower, last)
-        assert recorder.flat == [str(seq) for seq in range(1, 31)]
-        assert reads() - before < 15
