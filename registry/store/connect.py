@@ -152,6 +152,7 @@ class _RedisPy:
     """The classes of redis-py's sync or async client, and ours that belong to them."""
 
     client: Any
+    server_pool: Any
     pool: Any
     retry: Any
     sentinel: Any
@@ -162,6 +163,7 @@ class _RedisPy:
 
 SYNC = _RedisPy(
     redis.Redis,
+    redis.ConnectionPool,
     redis.sentinel.SentinelConnectionPool,
     Retry,
     redis.sentinel.Sentinel,
@@ -170,6 +172,7 @@ SYNC = _RedisPy(
 )
 ASYNC = _RedisPy(
     redis.asyncio.Redis,
+    redis.asyncio.ConnectionPool,
     _AsyncPool,
     AsyncRetry,
     redis.asyncio.sentinel.Sentinel,
@@ -184,7 +187,7 @@ def _client(redis_py: _RedisPy, url: str, namespace: str, **settings: Any) -> An
     if "path" not in at.settings:
         settings |= OVER_TCP
     if at.kind == "server":
-        return redis_py.client.from_url(url, **settings)
+        return _client_of(redis_py, redis_py.server_pool.from_url(url, **settings))
     asking = _asking_settings(redis_py, at)
     if at.kind == "sentinel":
         master, manager = at.service, redis_py.sentinel(at.nodes, sentinel_kwargs=asking)
@@ -193,6 +196,15 @@ def _client(redis_py: _RedisPy, url: str, namespace: str, **settings: Any) -> An
         master, manager = f"slot {slot}", redis_py.slot_master(slot, at.nodes, asking)
     connection = redis_py.connections[at.settings["ssl"]]
     pool = redis_py.pool(master, manager, connection_class=connection, **settings | at.settings)
+    return _client_of(redis_py, pool)
+
+
+def _client_of(redis_py: _RedisPy, pool: Any) -> Any:
+    """Return a client whose replies have the same shapes whatever the URL says: redis-py has others with `protocol=3`,
+    which is what it asks for without that too, and with `legacy_responses=false`."""
+    if pool.connection_kwargs.get("protocol") == 3:
+        del pool.connection_kwargs["protocol"]
+    pool.connection_kwargs.pop("legacy_responses", None)
     return redis_py.client.from_pool(pool)
 
 

@@ -12,7 +12,9 @@ from redis.exceptions import ConnectionError, TimeoutError
 
 import mqpipeline.job_queue
 import registry.store.connect as connect_module
+from mqnamesrv.store import EmbeddedStore
 from registry.store.connect import REPLY_TIMEOUT_S, connect, connect_async, connect_follower, connect_queue
+from registry.store.pipeline import execute
 from testbed.redis_servers import HOST, Server, free_ports, running
 
 GIVEN_UP_MS = REPLY_TIMEOUT_S * 1000
@@ -117,3 +119,17 @@ def test_a_signal_while_a_number_is_packed_is_an_error(make: Callable[[str], Any
     assert b"".join(connection.pack_command("SET x", 1, 0.5, b"b")).count(b"\r\n") == 11
     with pytest.raises(InterruptedError):
         connection.pack_command("SET", "x", Interrupted())
+
+
+@pytest.mark.parametrize("more", ["", "?protocol=2", "?protocol=3", "?legacy_responses=false"])
+def test_replies_have_the_same_shapes_whatever_the_url_says(more: str, store: EmbeddedStore) -> None:
+    commands = ("XADD", "s", "1-1", "a", "b"), ("XREAD", "STREAMS", "s", "0"), ("HGETALL", "none")
+    replies = ["1-1", [["s", [("1-1", {"a": "b"})]]], {}]
+
+    async def follow() -> list[Any]:
+        async with connect_follower(store.url + more) as client:
+            return await execute(client, commands)
+
+    assert asyncio.run(follow()) == replies
+    with connect(store.url + more) as client:
+        assert [client.execute_command(*command) for command in commands[1:]] == replies[1:]

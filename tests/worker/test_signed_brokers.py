@@ -139,6 +139,22 @@ async def test_topics_beyond_its_limits_are_refused_as_at_first(store: EmbeddedS
         assert await scene.route("X2") == ResponseCode.TOPIC_NOT_EXIST
 
 
+@pytest.mark.parametrize("counter", [1, 3], ids=["as the other had them", "changed"])
+@asynchronous
+async def test_topics_beyond_its_limits_are_refused_though_another_principal_registered_them(
+    store: EmbeddedStore, tmp_path: Path, counter: int
+) -> None:
+    async with guarded(store, tmp_path) as scene:
+
+        def beyond(counter: int, perm: int) -> Command:
+            return registration(body_of(counter, counter=counter, perm=perm).replace(b"T2", b"X2"))
+
+        assert await code_of(scene, signed(beyond(1, 6), "J", OTHER)) == 0
+        for stamp in range(2):
+            assert await code_of(scene, signed(of_stamp(stamp, counter=2, topics=2))) == 0
+        assert await code_of(scene, signed(beyond(3, 6 if counter == 1 else 4))) == REFUSED
+
+
 @pytest.mark.parametrize("revoked", ["acl:K", "principal:team"])
 @asynchronous
 async def test_a_revoked_one_is_refused_at_once(store: EmbeddedStore, tmp_path: Path, revoked: str) -> None:

@@ -86,7 +86,7 @@ class Repeats:
 
     def _written(self, check: RepeatCheck, change: Change, peer: Peer, began: float, reply: object) -> None:
         """Take the store's reply to a change: unless it was written, and all that is answered is as before, the
-        request goes the long way, which finds what was written unchanged."""
+        request goes the long way, which finds what was written unchanged, once the caches follow that."""
         cached = check.cached
         done = change.written(reply)
         if (
@@ -95,9 +95,11 @@ class Repeats:
             or cached.renewal is None
             or done.order_table != cached.renewal.reply[-1]
         ):
-            self._class.give_back(peer)
             self.registrations.drop(cached)
-            self._handle(decode(check.frame[4:]), peer, check.frame)
+            if done is None:
+                self._handle_again(check, peer)
+            else:
+                self._parts.when_followed(done.event_id, lambda _: self._handle_again(check, peer))
             return
         self.registrations.changed(cached, change)
         acknowledge = partial(self._acknowledge, check, change, done.outcome, peer, began)
@@ -113,6 +115,10 @@ class Repeats:
             return
         peer.send(b"".join(check.cached.reply_to(check.opaque)))
         self._parts.counters.changed(outcome, change.body_bytes, perf_counter() - began)
+
+    def _handle_again(self, check: RepeatCheck, peer: Peer) -> None:
+        self._class.give_back(peer)
+        self._handle(decode(check.frame[4:]), peer, check.frame)
 
     def _checked(
         self,

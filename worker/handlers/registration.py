@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from zlib_ng.zlib_ng import crc32
 
 from access.classes import AccessClass
@@ -117,4 +118,6 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
         body = request.registration_cache.order_body(order_topics)
     ext = {name: address for name, address in addresses.items() if address is not None}
     renewal = None if is_beyond else done.renewal  # what is only observed is judged each time
+    if renewal is not None and request.topics is not None:
+        renewal = replace(renewal, context=None)  # so is each other table of a principal with limits
     return Reply(ext=ext, body=body, event_id=done.event_id, renewal=renewal, outcome=done.outcome)

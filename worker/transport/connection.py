@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
 
     def check_repeats(self, checks: list[RepeatCheck]) -> None:
         """Have the store asked about repeated requests; called by what found them."""
-        self._replies.unanswered += len(checks)
+        self._replies.expect([check.frame for check in checks])
         self.direct = not self._replies.many_due
         for check in checks:
             self.owner.service.check_repeat(check, self)

@@ -92,6 +92,11 @@ class ReplyWriter:
         """Whether requests wait for replies, or replies for the peer."""
         return self.unanswered > 0 or self.buffered_bytes > 0 or self.unread > 0
 
+    def expect(self, requests: list[bytes]) -> None:
+        """Count requests that are answered later."""
+        self.unanswered += len(requests)
+        self.unanswered_bytes += sum(map(len, requests))
+
     def add(self, frame: Frames) -> None:
         """Buffer the reply to one request."""
         buffered = self._buffered

@@ -306,6 +306,31 @@ def test_changes_and_what_follows_them_are_found(
     assert handled == {"straight": 2}
 
 
+def test_a_change_that_finds_other_order_topics_is_acknowledged_once_followed(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynchronous
+    async def run() -> None:
+        async with sides(store, redis) as both:
+            for side in both:
+                broker, parts = Broker(1, SerializeType.JSON), side.scene.service.parts
+                for broker.version in range(2):
+                    await side.ask(1, broker.registration())
+                ext = {"namespace": "ORDER_TOPIC_CONFIG", "key": "t", "value": "broker-1:8"}
+                await side.ask(9, Command(RequestCode.PUT_KV_CONFIG, 1, 0, CURRENT, ext=ext))
+                broker.topics, broker.version = dict.fromkeys(broker.topics, 3), 2
+                followed: asyncio.Queue[Any] = asyncio.Queue()
+                monkeypatch.setattr(parts, "when_followed", lambda _, done, to=followed: to.put_nowait(done))
+                asked = asyncio.ensure_future(side.ask(1, broker.registration()))
+                acknowledge = asyncio.ensure_future(followed.get())
+                await asyncio.wait((asked, acknowledge), return_when=asyncio.FIRST_COMPLETED)
+                assert not asked.done()
+                acknowledge.result()(True)
+                await asked
+
+    run()
+
+
 def test_a_change_behind_another_one_is_handled(store: EmbeddedStore, redis: redis_py.Redis) -> None:
     """Reading one takes longer than looking a reply up, so that a peer cannot have many read at once."""
 

@@ -5,6 +5,7 @@ import gc
 import itertools
 import ssl
 from collections.abc import Callable, Iterable
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,8 @@ from rocketmq_remoting.command import Command, decode, encode
 from tests.worker.cache.caches import requests_of
 from tests.worker.transport.client import ONEWAY, RESPONSE, insecure, request
 from tests.worker.transport.echo_worker import ECHO, NoCache
-from worker.cache.cached_requests import CachedRequests
+from worker.cache.cached_registrations import WAITING_MOST
+from worker.cache.cached_requests import CachedReply, CachedRequests, RepeatCheck
 from worker.cache.views import asked_view
 from worker.peer import Peer
 from worker.reply import Reply
@@ -441,6 +443,24 @@ def test_input_waits_while_big_requests_are_unanswered() -> None:
     while around.calls:
         around.iterate()
     assert around.socket.reading
+
+
+class Unconfirmed(Surroundings):
+    """Whose store says nothing of repeated requests."""
+
+    def check_repeat(self, due: RepeatCheck, peer: Peer) -> None:
+        pass
+
+
+def test_input_waits_while_big_repeated_requests_are_unanswered() -> None:
+    around, cached = Unconfirmed(), Mock(CachedReply)
+    due = [RepeatCheck(cached, b"", bytes(WAITING_MOST))] * (UNANSWERED_BYTES_MOST // WAITING_MOST)
+    around.connection.check_repeats(due[1:])
+    around.receive(request(1))
+    assert around.socket.reading
+    around.connection.check_repeats(due[:1])
+    around.receive(request(2))
+    assert not around.socket.reading
 
 
 def test_input_waits_while_the_peer_does_not_read() -> None:
