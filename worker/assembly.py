@@ -8,9 +8,7 @@ from typing import Final
 
 import redis.asyncio
 
-from access.classes import class_of
 from access.live import follow_stored
-from access.policy import observes
 from access.proof import Proof
 from metrics import catalogue as metrics
 from metrics.counts import Observed
@@ -23,7 +21,7 @@ from registry.expiry.holds import HoldRule
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
-from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.ownership import ReportedRefusals
 from registry.plans import Origin
 from registry.queue_data.rewrite import Rewrites
 from registry.registration.cache import RegistrationCache
@@ -39,9 +37,9 @@ from worker.cache.cached_registrations import CachedRegistrations
 from worker.cache.invalidation import Invalidation, Listed
 from worker.cache.lists import ListCache, Made
 from worker.cache.routes import RouteCache
+from worker.claimants import claimant_of
 from worker.counters import Counters
 from worker.guard import ADMITTED, Guard, Verdict
-from worker.named import named_by
 from worker.overload.admission import Admission
 from worker.overload.known_hosts import KnownHosts
 from worker.peer import Peer
@@ -168,7 +166,7 @@ class Assembly:
             keys=self.keys,
             options=self.options,
             limits=self._limits,
-            claimant=self._claimant(command, peer, verdict),
+            claimant=claimant_of(command, peer, verdict, self.options, self._refusals),
             owner=self.closed.owner(peer),
             registers=partial(self.closed.registers, peer),
             refused=partial(self.closed.refused, peer),
@@ -183,25 +181,6 @@ class Assembly:
         """Return the origin of a request of a peer who has proved this."""
         op = f"{self._worker_id}-{next(self.numbers):x}"
         return Origin(op, f"wire:{peer.address}") if proof is None else Origin(op, proof.actor, peer.address)
-
-    def _claimant(self, command: Command, peer: Peer, verdict: Verdict) -> Claimant:
-        """Return the caller of a request as owner of brokers."""
-        proof = _with_a_role(command, verdict.proof, peer.standing.proof)
-        if proof is None:
-            registrant, claims = registrant_at(peer.host), False
-        else:
-            registrant = registrant_of(proof.principal.name)
-            claims = proof.principal.limits.allow(named_by(command))
-        return Claimant(
-            registrant,
-            guard=self.options.ownership_guard,
-            observes=observes(self.options),
-            claims=claims,
-            home=registrant_at(peer.host),
-            operates=verdict.operates,
-            proved=verdict.proof is not None,
-            reported=self._refusals,
-        )
 
     @property
     def registered_peers(self) -> int:
@@ -273,10 +252,3 @@ class Assembly:
         """Return which brokers the store has."""
         info = await self.driver.run(cluster_info(self.keys))
         return {name: frozenset(data.broker_addrs) for name, data in info.broker_addr_table.items()}
-
-
-def _with_a_role(command: Command, *proofs: Proof | None) -> Proof | None:
-    """Return the first of these proofs whose principal has a role for a request: the key of a client, which many have,
-    must not take a broker."""
-    needs = class_of(command.code)
-    return next((one for one in proofs if one is not None and one.principal.classes & needs), None)

@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError, TimeoutError
 
 from registry.store.connect import REPLY_TIMEOUT_S
 
-__all__ = ["execute"]
+__all__ = ["execute", "read_stream"]
 
 Commands = Sequence[tuple[Any, ...]]
 
@@ -40,6 +40,20 @@ async def execute(
         if name in callbacks and not isinstance(reply, ResponseError):
             replies[i] = callbacks[name](reply)
     return replies
+
+
+async def read_stream(
+    store: redis.asyncio.Redis, key: str, after: str, count: int, block_ms: int | None, within_s: float
+) -> list[tuple[str, dict[str, str]]]:
+    """Return the entries of a stream behind this id, at most so many; with `block_ms` wait so long for the first.
+
+    Raises as `execute`, and ResponseError."""
+    waiting = () if block_ms is None else ("BLOCK", block_ms)
+    command = ("XREAD", "COUNT", count, *waiting, "STREAMS", key, after)
+    (reply,) = await execute(store, (command,), within_s)
+    if isinstance(reply, ResponseError):
+        raise reply
+    return [entry for _, entries in reply or () for entry in entries]
 
 
 async def _replies(connection: AbstractConnection, commands: Commands, within_s: float) -> list[Any]:

@@ -11,8 +11,8 @@ from registry.ownership import Claimant
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import Command
 from testbed.eventually import PATIENCE_S
-from tests.worker.scene import Broker, FakePeer, Scene, asynchronous, serving
-from worker.guard import Verdict
+from tests.worker.scene import Broker, FakePeer, asynchronous, serving
+from worker import assembly
 from worker.outgoing import Endpoint
 from worker.peer import Peer
 from worker.watch import contested_members, probes
@@ -197,23 +197,23 @@ async def test_a_oneway_request_is_answered_by_nothing(store: EmbeddedStore, ref
         assert there.sent.empty()
 
 
-def principals(scene: Scene, **names: str) -> None:
+def principals(monkeypatch: pytest.MonkeyPatch, **names: str) -> None:
     """Have peers be principals by their hosts, as if certificates proved it."""
 
-    def claimant(command: Command, peer: Peer, verdict: Verdict) -> Claimant:
+    def claimant(command: Command, peer: Peer, *_: object) -> Claimant:
         name = names.get(f"h{peer.host.rpartition('.')[2]}")
         return Claimant(f"principal:{name}" if name else f"host:{peer.host}", guard=True)
 
-    scene.service.parts._claimant = claimant  # type: ignore[method-assign]
+    monkeypatch.setattr(assembly, "claimant_of", claimant)
 
 
 @asynchronous
 async def test_no_bytes_renew_a_principals_lease_but_its_own(
-    store: EmbeddedStore, redis: redis_py.Redis
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a heartbeat was answered is cached by its bytes; another connection may send the same."""
     async with serving(store.url, ownership_guard=True) as scene:
-        principals(scene, h1="p1")
+        principals(monkeypatch, h1="p1")
         broker, version = Broker(), b'{"counter":1,"timestamp":1000}'
         here, there = scene.connect(HERE), scene.connect(THERE)
         await scene.register(broker, peer=here)
@@ -233,10 +233,10 @@ async def test_no_bytes_renew_a_principals_lease_but_its_own(
 
 @asynchronous
 async def test_bytes_that_renewed_a_hosts_lease_do_not_renew_it_once_a_principal_has_it(
-    store: EmbeddedStore,
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(store.url, ownership_guard=True) as scene:
-        principals(scene, h7="p1")
+        principals(monkeypatch, h7="p1")
         broker, here, owner = Broker(), scene.connect(HERE), scene.connect("127.0.0.7:1")
         await scene.register(broker, peer=here)
         for _ in range(3):
@@ -249,14 +249,14 @@ async def test_bytes_that_renewed_a_hosts_lease_do_not_renew_it_once_a_principal
 
 @asynchronous
 async def test_a_topic_is_registered_by_the_principal_of_its_broker_or_by_an_operator(
-    store: EmbeddedStore,
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = b'{"queueDatas":[{"brokerName":"broker-a","readQueueNums":1,"writeQueueNums":1,"perm":6}]}'
     async with serving(store.url, ownership_guard=True) as scene:
         operator = scene.connect(THERE)
-        principals(scene, h1="p1")
+        principals(monkeypatch, h1="p1")
         await scene.register(Broker(), peer=scene.connect(HERE))
         asked = RequestCode.REGISTER_TOPIC_IN_NAMESRV, body, {"topic": "TN"}
         assert is_refusal(await scene.ask(*asked, peer=operator), operator)
-        del scene.service.parts._claimant  # by its address, which may ask all
+        monkeypatch.undo()  # by its address, which may ask all
         assert (await scene.ask(*asked, peer=operator)).code == 0

@@ -16,6 +16,7 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import FIRST, Event, EventId
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
+from registry.store.pipeline import read_stream
 from rocketmq_remoting.typed import decoded
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
@@ -52,9 +53,7 @@ class GroupEvents(StreamConnection):
         self._read_at = boot_time()
 
     async def _read(self, store: redis.asyncio.Redis) -> None:
-        async with asyncio.timeout(STALLED_S):
-            reply: Any = await store.xread({self._key: str(self._position)}, COUNT, BLOCK_MS)
-        entries = [entry for _, of_stream in reply or () for entry in of_stream]
+        entries = await read_stream(store, self._key, str(self._position), COUNT, BLOCK_MS, STALLED_S)
         for entry_id, fields in entries:
             await self._feed(entry_id, fields)
             self._position = EventId.parse(entry_id)

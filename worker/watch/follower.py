@@ -18,7 +18,7 @@ from registry.errors import StoreUnavailable
 from registry.events.entry import FIRST, Event, EventId, EventKind
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
-from registry.store.pipeline import execute
+from registry.store.pipeline import read_stream
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.stream_connection import StreamConnection
@@ -117,33 +117,17 @@ class Follower(StreamConnection):
 
         The stream was read when nothing came, or what came has been applied: no entry that comes again and again since
         it cannot be counts."""
-        entries = await self._next(store, block_ms)
+        at = str(self._seen())
+        entries = await read_stream(store, self._keys.events, at, COUNT, block_ms, STALLED_S)
         if not entries:
             self._read_at = boot_time()
-        await self._end.see(store, [event_id for event_id, _ in entries] or [str(self._seen())], STALLED_S)
+        await self._end.see(store, [event_id for event_id, _ in entries] or [at], STALLED_S)
         for event_id, fields in entries:
             await self._feed(event_id, fields)
             if not self._group:
                 self._read_at = boot_time()
         self._end.applied(self._position or FIRST)
         return len(entries)
-
-    async def _next(self, store: redis.asyncio.Redis, block_ms: int | None) -> list[Entry]:
-        """Return the next entries; redis-py's `xread` takes twice as long for the same."""
-        waiting = () if block_ms is None else ("BLOCK", block_ms)
-        command = (
-            "XREAD",
-            "COUNT",
-            COUNT,
-            *waiting,
-            "STREAMS",
-            self._keys.events,
-            str(self._seen()),
-        )
-        (reply,) = await execute(store, (command,), STALLED_S)
-        if isinstance(reply, Exception):
-            raise reply
-        return [entry for _, of_stream in reply or () for entry in of_stream]
 
     async def _feed(self, event_id: str, fields: dict[str, str]) -> None:
         event = Event.of(event_id, fields)
