@@ -48,7 +48,7 @@ class Renewal(msgspec.Struct, frozen=True):
         cls, item: ScriptItem, reply: list[Any], words: Iterable[str], context: RegisterContext | None = None
     ) -> Self:
         """Return how what got `["renewed", timeout, …]` is repeated; `words` are those of the reply, which the script
-        is told to expect."""
+        does not say again."""
         expecting = replace(item, expected=Expected(" ".join(words), reply))
         return cls(expecting, reply, good_for_s(reply[1]), context)
 
