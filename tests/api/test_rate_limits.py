@@ -2,6 +2,7 @@
 
 import logging
 import time
+from functools import partial
 from typing import Any
 
 import fakeredis
@@ -16,6 +17,7 @@ from api.counters import COUNTERS
 from metrics.samples import Sample
 from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
+from registry.rate import RateMeter
 from tests.api.gunicorn import http_workers
 from tests.api.http import PROBLEM, Http, Reply
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -49,6 +51,13 @@ def refusals(option: str) -> float:
     )
 
 
+@pytest.fixture
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What meters made meanwhile admit is no more a moment later, however long that is on a busy machine."""
+    monkeypatch.setattr(rate_limits, "RateMeter", partial(RateMeter, clock=lambda: 1000.0))
+
+
+@pytest.mark.usefixtures("no_time_passes")
 def test_reads_beyond_the_limit_are_refused_and_others_are_not() -> None:
     http = http_of(http_reads_per_second=2)
     before = refusals("httpReadsPerSecond")

