@@ -91,6 +91,7 @@ def test_a_producer_whose_lookups_are_refused_goes_on_with_its_route(
 ) -> None:
     guarded = Guarded(stage, "clients")
     start_brokers(stage, [guarded], [BrokerConfig(release_5, "broker-read")])
+    guarded.server.await_brokers("broker-read", 0)  # some of 5.x register 10 s after their start only
     clients = Clients(stage, release_5, guarded, ["-Dlog.level=WARN"])
     run_command(stage, release_5, guarded.server, "updateTopic", "-c", "DefaultCluster", "-t", "Read")
     running = start_producer(clients, "Read")
