@@ -14,19 +14,17 @@ from registry.registration.body import BodyReader
 from registry.registration.decision import (
     Again,
     Decision,
-    Differs,
     Done,
     End,
     Full,
     Refused,
     SingleTopic,
     register_reply,
-    reregister_reply,
 )
 from registry.registration.diff import NO_DIFF, TOPICS_A_STEP, TableDiff, short_diff, table_diff
 from registry.registration.member_table import MemberTable
 from registry.registration.request import RegisterContext
-from registry.registration.reregistration import can_reregister, reregister_item
+from registry.registration.reregistration import Reregistration, can_reregister
 from registry.registration.script_calls import decide_call, is_refused_alone, register_call, register_request
 from registry.registration.stored_table import changed_mappings, new_topics, stored_topics
 from registry.registration.write import Write, write
@@ -55,14 +53,8 @@ class RegisterOperation:
             diff = yield from self._diff(last.decision, body)
             if len(diff.slices) > 1 or not diff.applied:
                 return None
-        reply = reregister_reply((yield reregister_item(self.context, last, diff)))
-        if isinstance(reply, Differs | Full):
-            return None
-        if same:
-            self._table.restamp(last)
-        else:
-            self._table.update(last.decision, diff, self._body.blocks, reply)
-        return reply
+        again = Reregistration(self.context, self._table, last, diff, same)
+        return again.written((yield again.item(self.context.origin)), self._body.blocks)
 
     def try_once(self) -> Plan[End]:
         """Decide, compare and write."""

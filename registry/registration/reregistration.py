@@ -4,14 +4,19 @@
 Small ones of one moment share a call.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from registry.plans import ScriptItem, as_json
+import msgspec
+
+from registry.plans import Origin, ScriptItem, as_json
 from registry.queue_data.slices import Slice, arguments
 from registry.registration.cached_tables import CachedTable
-from registry.registration.diff import TableDiff
+from registry.registration.decision import Done, reregister_reply
+from registry.registration.diff import NO_DIFF, TableDiff
+from registry.registration.member_table import MemberTable
 from registry.registration.order_tables import with_order_table
 from registry.registration.request import RegisterContext
+from rocketmq_remoting.table_blocks import TableBlocks
 
 JOINED_MOST: Final = 16
 """Items of one call; it takes the store about a millisecond."""
@@ -19,6 +24,32 @@ JOINED_TOPICS: Final = 16
 """Topics of an item that may be in one call with others."""
 JOINED_BYTES: Final = 4096
 """Bytes of the topics of such an item, as JSON."""
+
+
+class Reregistration(msgspec.Struct, frozen=True):
+    """A registration of a member whose `last` one is in `table`, and what it changes in that; `same`: no topic."""
+
+    context: RegisterContext
+    table: MemberTable
+    last: CachedTable
+    diff: TableDiff = NO_DIFF
+    same: bool = False
+
+    def item(self, origin: Origin) -> ScriptItem:
+        """Return the item that writes at most one slice and its entry."""
+        return _item(self.context, origin, self.last, self.diff)
+
+    def written(self, reply: list[Any], blocks: TableBlocks) -> Done | None:
+        """Return what the script replied, and cache what it wrote of a body with these blocks; None if it wrote
+        nothing."""
+        done = reregister_reply(reply)
+        if not isinstance(done, Done):
+            return None
+        if self.same:
+            self.table.restamp(self.last)
+        else:
+            self.table.update(self.last.decision, self.diff, blocks, done)
+        return done
 
 
 def can_reregister(context: RegisterContext, last: CachedTable) -> bool:
@@ -33,8 +64,7 @@ def can_reregister(context: RegisterContext, last: CachedTable) -> bool:
     )
 
 
-def reregister_item(context: RegisterContext, last: CachedTable, diff: TableDiff) -> ScriptItem:
-    """Return the item that writes at most one slice and its entry."""
+def _item(context: RegisterContext, origin: Origin, last: CachedTable, diff: TableDiff) -> ScriptItem:
     keys, r, signature = context.keys, context.registration, context.signature
     member = context.member
     assert signature.version is not None
@@ -45,9 +75,9 @@ def reregister_item(context: RegisterContext, last: CachedTable, diff: TableDiff
         (keys.events_meta, keys.leases),
         (keys.broker(r.name), keys.member(member), keys.alive(member)),
         (
-            context.origin.op,
-            context.origin.actor,
-            context.origin.peer or "",
+            origin.op,
+            origin.actor,
+            origin.peer or "",
             r.name,
             r.cluster,
             r.address,

@@ -4,18 +4,18 @@ Its header is that of the member's last registration, whose table this process h
 body, one item of `lua/reregister_topics.lua`. Whatever is otherwise goes the long way (`register`), from its start.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from registry.plans import Origin, ScriptItem
-from registry.registration.cached_tables import CachedTable, CachedTables
-from registry.registration.decision import Done, reregister_reply
-from registry.registration.diff import NO_DIFF, TOPICS_A_STEP, TableDiff, short_diff
+from registry.registration.cached_tables import CachedTables
+from registry.registration.decision import Done
+from registry.registration.diff import TOPICS_A_STEP, short_diff
 from registry.registration.member_table import MemberTable
 from registry.registration.request import RegisterContext, Signature, content, version_in
-from registry.registration.reregistration import can_reregister, reregister_item
+from registry.registration.reregistration import Reregistration, can_reregister
 from rocketmq_remoting.registration import decode_usual_body
 from rocketmq_remoting.table_blocks import TableBlocks
 
@@ -29,33 +29,24 @@ _EACH_ITS_OWN: Final = Origin("", "")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A registration, its body taken out, and what it changes in the last one's table; `tables` has that.
+    """A registration that can go the straight way: `split` and `body_bytes` are of its body."""
 
-    `same`: it has the same topics."""
-
-    context: RegisterContext
+    writing: Reregistration
     split: Split
     body_bytes: int
-    tables: CachedTables
-    last: CachedTable
-    diff: TableDiff = NO_DIFF
-    same: bool = False
+
+    @property
+    def context(self) -> RegisterContext:
+        """Return the registration, its body taken out."""
+        return self.writing.context
 
     def item(self, origin: Origin) -> ScriptItem:
         """Return what writes it."""
-        return reregister_item(replace(self.context, origin=origin), self.last, self.diff)
+        return self.writing.item(origin)
 
-    def written(self, reply: object) -> Done | None:
-        """Return what the script replied, and cache the table that it wrote; None if it wrote nothing."""
-        done = None if isinstance(reply, Exception) else reregister_reply(reply)  # type: ignore[arg-type]
-        if not isinstance(done, Done):
-            return None
-        table = MemberTable(self.context, self.tables)
-        if self.same:
-            table.restamp(self.last)
-        else:
-            table.update(self.last.decision, self.diff, TableBlocks(), done)
-        return done
+    def written(self, reply: Any) -> Done | None:
+        """Return what the script replied, None if it wrote nothing or the store could not serve."""
+        return None if isinstance(reply, Exception) else self.writing.written(reply, TableBlocks())
 
 
 def of_its_kind(context: RegisterContext) -> RegisterContext | None:
@@ -79,17 +70,16 @@ def change_of(
         return None
     signature = Signature(content(kind.signature.identity, body, rest, crc), version)
     context = replace(kind, signature=signature)
+    table = MemberTable(context, tables)
     if not can_reregister(context, last):
         return None
     if last.signature.content == signature.content:
-        return Change(context, split, len(body), tables, last, same=True)
+        return Change(Reregistration(context, table, last, same=True), split, len(body))
     r = kind.registration
     read = decode_usual_body(body, version=r.version, compressed=r.compressed)
     if read is None or len(read.topics) > TOPICS_A_STEP or not last.texts.keys() >= read.topics.keys():
         return None
     diff = short_diff(r.name, read.topics, last.texts, last.decision)
-    return (
-        Change(context, split, len(body), tables, last, diff)
-        if diff.applied and len(diff.slices) <= 1
-        else None
-    )
+    if not diff.applied or len(diff.slices) > 1:
+        return None
+    return Change(Reregistration(context, table, last, diff), split, len(body))

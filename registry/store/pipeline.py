@@ -1,7 +1,7 @@
 """Commands sent together over an asynchronous client, and their replies.
 
 As redis-py's `Pipeline`, without what that does beside: a task for what is sent, a timer for each reply, and figures
-that nobody reads took it twice as long."""
+that are read nowhere here took it twice as long."""
 
 import asyncio
 import builtins

@@ -251,7 +251,7 @@ class History:
         self._both.each(lambda keys, _: release_owner(keys, cluster, at, owner))
 
     async def damage(self) -> None:
-        """A key of another type, or a time-out that is none; its broker registers next, and it is mended."""
+        """A key of another type, or a time-out that is none; the broker's next registration mends it."""
         if not self._is_damaged:
             return
         broker = self._brokers[self._dice.randrange(MASTERS)]
