@@ -87,6 +87,11 @@ def counts(asked: Collection[Asked], span: Span, enforcement: Enforcement) -> It
         yield Counts(caller, dict(outcomes), max((0.0, *other)))
 
 
+def again_from(span: Span, recovers_s: float) -> float:
+    """Return from when on callers have to be answered as before, where all else is right `recovers_s` after the end."""
+    return span.end + recovers_s + AGAIN_S
+
+
 def complaints(
     asked: Sequence[Asked], span: Span, enforcement: Enforcement, *, lasts_s: float, recovers_s: float
 ) -> Iterator[str]:
@@ -94,7 +99,7 @@ def complaints(
 
     The fault stood for `lasts_s` before it was ended; all else has to be right again `recovers_s` after its end."""
     away = Span(span.begin + SETTLED_S, span.begin + lasts_s) if enforcement.away else None
-    again = span.end + recovers_s + AGAIN_S
+    again = again_from(span, recovers_s)
     for caller in RULES:
         of = [one for one in asked if one.caller == caller]
         missing = {"before", "after", *(("meanwhile",) if away else ())}

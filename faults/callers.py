@@ -24,7 +24,8 @@ from testbed.rocketmq.enforced import CLIENT_KEY, CLIENT_SECRET, REVOKED, REVOKE
 EVERY_S: Final = 1.0
 ANSWER_S: Final = 10.0
 """Longer than reads of a store that hangs take, which requests over HTTP wait for."""
-NEW_TOKENS: Final = 60
+LATE_S: Final = 3 * ANSWER_S
+NEW_TOKENS: Final = 90
 """More than are shown while a row runs; each is shown once."""
 PAUSE_S: Final = 0.12
 """Between changes over HTTP: ten a second are answered."""
@@ -92,6 +93,14 @@ class Callers:
         self._end.set()
         for thread in self._threads:
             thread.join()
+
+    def await_all(self, since: float) -> None:
+        """Wait until each caller has an answer to a request that it began after `since`; LATE_S at most."""
+        end = time.monotonic() + LATE_S
+        while time.monotonic() < end:
+            if len({one.caller for one in list(self.asked) if one.begin > since}) == len(self._threads):
+                return
+            time.sleep(PAUSE_S)
 
     def _asks(self) -> dict[str, Ask]:
         self._change("POST", "/v1/access/revocations", {"credential": REVOKED})

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from faults.access import Counts, complaints, counts
+from faults.access import Counts, again_from, complaints, counts
 from faults.callers import Callers
 from faults.fleet import PERIOD_MS, Fleet
 from faults.judgement import Span, figures, unrepeated
@@ -52,6 +52,8 @@ def tried(
             ):
                 time.sleep(STEADY_S)
                 span, seen = _broken_and_seen(row, place, fleet, after_s)
+                if callers:
+                    callers.await_all(again_from(span, row.promise.recovers_s))
             notes = tuple(fleet.notes)
             counted = messages.end() if messages else None
     judged = figures(lookups.done, notes, fleet.serving, fleet.changing, truth, span, row.promise.behind_s)
