@@ -14,7 +14,7 @@ from registry.kv import put
 from registry.ownership import UNGUARDED, Claimant
 from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.registration.heartbeat import renew_lease
-from registry.removal import expire, release_owner, run_deferred, unregister
+from registry.removal import release_owner, run_deferred, unregister
 from registry.topics import delete_topic, register_topic
 from rocketmq_remoting.route import QueueData
 from tests.registry.brokers import V4, V5, mapping_info
@@ -219,7 +219,7 @@ class History:
         self._both.lapse(self._broker().member)
 
     async def expire(self) -> None:
-        self._both.each(lambda keys, by: expire(keys, by))
+        self._both.expire()
 
     async def heartbeat(self) -> None:
         said = self._broker().said
@@ -254,6 +254,7 @@ class History:
         """A key of another type, or a time-out that is none; the broker's next registration mends it."""
         if not self._is_damaged:
             return
+        self._both.expire()  # which would meet the key, and leave it to a walk
         broker = self._brokers[self._dice.randrange(MASTERS)]
         damage = self._dice.choice((no_hash, no_entry, no_timeout))
         self._both.by_hand(lambda store, keys: damage(store, keys, broker))

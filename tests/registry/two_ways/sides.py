@@ -93,7 +93,7 @@ class TwoWays:
 
         Lapses of other members are recorded before: as the short cut, the straight way leaves them for later."""
         if self._lapsed - ({asked[0].member} if len(asked) == 1 else set()):
-            self.each(lambda keys, by: expire(keys, by))
+            self.expire()
         self._lapsed.clear()
         before = [self._exits.before(one) for one in asked]
         origins, traces = [origin() for _ in asked], [Trace() for _ in asked]
@@ -121,6 +121,11 @@ class TwoWays:
             else:
                 self._exits.after(one, at_first, trace, answer, own, self.straight.ns.now_ms())
         return answers
+
+    def expire(self) -> None:
+        """Record the lapses that are due."""
+        self.each(lambda keys, by: expire(keys, by))
+        self._lapsed.clear()
 
     def each(self, plan: Callable[[Keys, Origin], Plan[Any]]) -> None:
         """Do the same in both, and compare them."""
