@@ -77,6 +77,11 @@ class LivePrincipals:
         """Return whether the store was ever read: before that, any credential may be a revoked one."""
         return self._stored is not None
 
+    @property
+    def has_file(self) -> bool:
+        """Return whether there is a file that may change."""
+        return self._file is not None
+
     def poll(self, now: float) -> bool:
         """Take what the file has now (Unix s); return whether that is something else."""
         return self.take_read(self.read(now))

@@ -121,7 +121,12 @@ ADMISSION_REJECTED: Final = Metric(
     "changes of topics.",
 )
 LOOP_LAG: Final = Metric(
-    "loop_lag_seconds", "histogram", (), REMOTING, "Lateness of a timer of 100 ms.", buckets=LATENCY
+    "loop_lag_seconds",
+    "histogram",
+    (),
+    REMOTING,
+    "Lateness of a timer of 100 ms, or of 250 while no peer sends anything.",
+    buckets=LATENCY,
 )
 
 ROUTE_CACHE_EVENTS: Final = Metric(

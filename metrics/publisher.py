@@ -52,13 +52,17 @@ class _Number:
 class _Buckets:
     """A histogram: a number for each bucket, which the reader adds up, and the sum."""
 
-    __slots__ = ("_counts", "_sum")
+    __slots__ = ("_counts", "_last", "_sum")
 
     def __init__(self, counts: list[_Number], sum: _Number) -> None:
         self._counts = counts
         self._sum = sum
+        self._last: list[int] = []
 
     def show(self, histogram: Histogram) -> None:
+        if histogram.counts == self._last:  # as most are: a look at each number took long
+            return
+        self._last = histogram.counts.copy()
         for number, count in zip(self._counts, histogram.counts, strict=True):
             number.show(count)
         self._sum.show(histogram.sum)

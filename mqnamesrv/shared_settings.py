@@ -54,7 +54,11 @@ class SharedSettings:
         return bool(table) and run(kv.import_table(self._keys, table, self._origin), self._store)
 
     def follow(self) -> None:
-        """Rewrite the -c file when settings have changed; a failure is reported once, and its end."""
+        """Rewrite the -c file, where there is one, when settings have changed; a failure is reported once, and its
+        end."""
+        file = self._config_file
+        if file is None:
+            return
         try:
             shared = run(settings.read(self._keys), self._store)
             if self._unread:
@@ -62,7 +66,7 @@ class SharedSettings:
                 self._unread = False
             if shared != self._announced:
                 self._announced = shared  # also when the file cannot be written: one try for each change
-                self._write(shared)
+                self._write(file, shared)
         except (RegistryError, redis.RedisError) as error:
             self._unread = True
             if self._is_new(error):
@@ -71,16 +75,15 @@ class SharedSettings:
             if self._is_new(error):
                 log.warning(
                     "%s cannot be written: %s; correct that, the next change of settings tries again",
-                    self._config_file,
+                    file,
                     error,
                 )
         else:
             self._failure = ""
 
-    def _write(self, shared: Mapping[str, str]) -> None:
-        if self._config_file:
-            usable = {key: text for key, text in shared.items() if key not in out_of_range(shared)}
-            rewrite(self._config_file, dict(listing(overlay(self._options, usable))))
+    def _write(self, file: Path, shared: Mapping[str, str]) -> None:
+        usable = {key: text for key, text in shared.items() if key not in out_of_range(shared)}
+        rewrite(file, dict(listing(overlay(self._options, usable))))
 
     def _is_new(self, error: Exception) -> bool:
         before, self._failure = self._failure, str(error)

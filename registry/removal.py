@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from registry.clock import TIME, unix_ms
 from registry.damage.texts import is_text
 from registry.errors import BrokerBusy
 from registry.holder import Holder
@@ -119,6 +120,12 @@ def expire(keys: Keys, origin: Origin) -> Plan[int]:
         yield from run_deferred(keys, origin, only=expired.brokers)
         if not expired.more:
             return total
+
+
+def any_lease_over(keys: Keys) -> Plan[bool]:
+    """Return whether `expire` may have something to record: the lease that ends first is over, held or not."""
+    time, first = yield Batch((TIME, call("ZRANGE", keys.leases, 0, 0, "WITHSCORES")))
+    return any(end <= unix_ms(time) for _, end in first)
 
 
 def run_deferred(keys: Keys, origin: Origin, *, only: Iterable[str] | None = None) -> Plan[str]:

@@ -3,14 +3,30 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from time import perf_counter
 from typing import Final
 
 from worker.logs.rate_limited_log import RateLimitedLog
 
 AGAIN_S: Final = 0.5
 CANCEL_AGAIN_S: Final = 0.05
+NEARLY: Final = 0.1
+"""Of a period: timers are rounded, and may end before their time."""
 
 log = RateLimitedLog(logging.getLogger(__name__))
+
+
+async def pause(every_s: float) -> float:
+    """Sleep to the next multiple of `every_s` of the loop's clock, or to the one behind it if that has nearly come;
+    return how many seconds late this ended.
+
+    Periodic tasks that sleep so wake the process together: a wake costs an idle one more than what it is for."""
+    left_s = every_s - asyncio.get_running_loop().time() % every_s
+    if left_s < NEARLY * every_s:
+        left_s += every_s
+    due_at = perf_counter() + left_s
+    await asyncio.sleep(left_s)
+    return max(perf_counter() - due_at, 0.0)
 
 
 async def forever(what: str, run: Callable[[], Awaitable[None]]) -> None:

@@ -118,7 +118,7 @@ class Guard:
         while True:
             await self._ends.wait(POLL_S)
             now = self._clock()
-            read = await asyncio.to_thread(self._live.read, now)
+            read = await asyncio.to_thread(self._live.read, now) if self._live.has_file else None
             is_other = self._live.take_read(read)
             if is_other or self._ends.is_over(now):
                 self._take()

@@ -1,8 +1,6 @@
 """The meter of a worker: publishes each second what it counts, and what it has just now."""
 
-import asyncio
 from collections.abc import Iterable, Iterator
-from time import perf_counter
 from typing import Final, Protocol
 
 from metrics import catalogue as metrics
@@ -10,6 +8,7 @@ from metrics.counts import Observed
 from metrics.metric import Scope
 from metrics.publisher import Publisher
 from metrics.samples import Sample
+from worker.background import pause
 from worker.counters import Counters
 from worker.transport.transports import Answered
 
@@ -19,6 +18,8 @@ ROLE: Final = "remoting"
 """Of these processes."""
 LOOK_EVERY_S: Final = 0.1
 """The lateness of a timer of this length is how long others kept the loop busy."""
+REST_EVERY_S: Final = 0.25
+"""The same while no peer sends anything."""
 
 
 class Metered(Protocol):
@@ -67,10 +68,11 @@ class Meter:
 
     async def run(self) -> None:
         """Publish until cancelled."""
+        read = 0
         while True:
-            look_at = perf_counter() + LOOK_EVERY_S
-            await asyncio.sleep(LOOK_EVERY_S)
-            self._metered.counters.loop_lag.observe(max(perf_counter() - look_at, 0.0))
+            before, read = read, self._connections.traffic.read
+            late_s = await pause(REST_EVERY_S if read == before else LOOK_EVERY_S)
+            self._metered.counters.loop_lag.observe(late_s)
             self._publisher.publish_if_due()
 
     def publish(self) -> None:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from access.awaited_file import await_access_file
 from registry.options.catalogue import Options
 from registry.options.load import load
+from worker.background import pause
 from worker.logs import log_lines
 from worker.service import Service
 from worker.serving import STOP_S, Serving, WorkerService
@@ -38,6 +39,7 @@ ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Signals that end a worker. A new one gets them when it can act on them: gunicorn sends each once, and what its
 handler takes between the fork and the worker's own is lost."""
 AFTER_FAILURE_S: Final = 1.0
+NOTIFY_EVERY_S: Final = 1.0
 """Pause before a worker that could not start lets gunicorn start the next."""
 
 
@@ -130,7 +132,7 @@ class RemotingWorker(Worker):  # type: ignore[misc]
             if self.alive and self.ppid != os.getppid():
                 log.warning("the gunicorn master is gone; this worker drains and ends")
                 self._end()
-            await asyncio.sleep(1)
+            await pause(NOTIFY_EVERY_S)
 
 
 def _block_signals() -> None:

@@ -7,7 +7,7 @@ from socket import socket
 from typing import Final, Protocol
 
 from registry.options.catalogue import Options
-from worker.background import forever
+from worker.background import forever, pause
 from worker.meter import Meter, Metered
 from worker.peer import Peer
 from worker.transport.accept import Acceptor
@@ -161,7 +161,7 @@ class Serving:
 
     async def _every(self, every_s: float, do: Callable[[], None]) -> None:
         while True:
-            await asyncio.sleep(every_s)
+            await pause(every_s)
             try:
                 do()
             except Exception:

@@ -13,7 +13,7 @@ from registry.clock import TIME, unix_ms
 from registry.events.consumers import Consumer
 from registry.events.entry import FIRST, Event, EventId
 from registry.keys import Keys
-from registry.plans import Batch, Plan, ScriptCall, as_json, call
+from registry.plans import Batch, Call, Plan, ScriptCall, as_json, call
 
 __all__ = ["OBSERVER", "Claim", "Position", "Unobserved", "read_next", "write_position"]
 
@@ -75,18 +75,24 @@ def read_next(keys: Keys, claim: Claim, reached: Position | None) -> Plan[Unobse
     """Return the next entries, None while another process has the claim; it is renewed.
 
     `reached` is the position of this process, which may not have been written."""
-    (claimed, *texts), time = yield Batch((_keep(keys, claim), TIME))
+    newest = call("XREVRANGE", keys.events, "+", "-", "COUNT", 1)
+    likely = () if reached is None else (_behind(keys, reached),)
+    (claimed, *texts), time, last, *behind = yield Batch((_keep(keys, claim), TIME, newest, *likely))
     if not claimed:
         return None
     now_ms = unix_ms(time)
-    known = [position for position in (_parsed(texts[0]), reached) if position is not None]
+    known = [position for position in (reached, _parsed(texts[0])) if position is not None]
     begin = Position(str(EventId(max(now_ms - NEW_MS, 0))))
     position = max(known, key=lambda one: one.position, default=begin)
     observed = (yield from _observed(keys, position)) if known and reached is None else ()
-    entries = yield call("XRANGE", keys.events, f"({position.position}", "+", "COUNT", READ)
+    entries = behind[0] if position is reached else (yield _behind(keys, position))
     if entries:
         return Unobserved(position, _events(entries), now_ms, observed)
-    return (yield from _at_end(keys, position, now_ms))
+    return _at_end(position, Event.of(*last[0]) if last else None, now_ms)
+
+
+def _behind(keys: Keys, position: Position) -> Call:
+    return call("XRANGE", keys.events, f"({position.position}", "+", "COUNT", READ)
 
 
 def _observed(keys: Keys, position: Position) -> Plan[tuple[Event, ...]]:
@@ -98,13 +104,11 @@ def _events(entries: Iterable[tuple[str, Mapping[str, str]]]) -> tuple[Event, ..
     return tuple(Event.of(*entry) for entry in entries)
 
 
-def _at_end(keys: Keys, position: Position, now_ms: int) -> Plan[Unobserved]:
+def _at_end(position: Position, event: Event | None, now_ms: int) -> Unobserved:
     """Return no entries, and the position: that of the last entry where the stream ends before it.
 
     A store that came back as it was earlier, or another one, goes on with lower ids if its clock is behind. Another
     incarnation is read from its start."""
-    last = yield call("XREVRANGE", keys.events, "+", "-", "COUNT", 1)
-    event = Event.of(*last[0]) if last else None
     if event is None or event.id >= position.position:
         return Unobserved(position, (), now_ms)
     if not position.inc:

@@ -18,7 +18,7 @@ from registry.store.rights import store_rules
 from registry.store.url import with_login
 from testbed.eventually import eventually_async
 from tests.worker.scene import Broker, Scene, asynchronous, serving
-from worker.background import forever
+from worker.background import forever, pause
 
 KEYS = Keys("default")
 LIVING, DYING = Broker("broker-a", "127.0.0.1:10911"), Broker("broker-b", "127.0.0.3:10911")
@@ -44,6 +44,25 @@ async def test_whatever_ends_a_task_it_begins_again(caplog: pytest.LogCaptureFix
     (line,) = (record for record in caplog.records if record.name != "asyncio")  # of the like
     assert line.getMessage().startswith("the test ended by a fault of this server and begins again in ")
     assert line.exc_info
+
+
+@pytest.mark.parametrize(("at_s", "for_s"), [(7.0, 0.5), (7.1, 0.4), (7.44, 0.06), (7.46, 0.54)])
+@asynchronous
+async def test_periodic_tasks_wake_together(
+    monkeypatch: pytest.MonkeyPatch, at_s: float, for_s: float
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        time.sleep(0.1)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: at_s)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    late_s = await pause(0.5)
+    monkeypatch.undo()
+    assert slept == [pytest.approx(for_s)]
+    assert (late_s > 0) == (for_s < 0.1)
 
 
 def acl(redis: Any, *words: str) -> object:

@@ -16,6 +16,7 @@ from registry.events.entry import Event
 from registry.events.observed import Claim, Position, Unobserved, read_next, write_position
 from registry.keys import Keys
 from registry.plans import Plan
+from worker.background import pause
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 
@@ -88,7 +89,7 @@ class StreamObserver:
                     error,
                 )
                 more, failed = False, True
-            await asyncio.sleep(REST_S if more else LOOK_EVERY_S)
+            await (asyncio.sleep(REST_S) if more else pause(LOOK_EVERY_S))
 
     async def observe_next(self) -> bool:
         """Show the next entries, unless another process has the claim; return whether there may be more.

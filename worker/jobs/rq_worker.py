@@ -32,7 +32,7 @@ from worker.logs.rate_limited_log import RateLimitedFilter, RateLimitedLog
 
 CONNECT_TIMEOUT_S = 1.0
 QUEUE_WAIT_S = 0.5
-PERIODS_S = {job.name: job.every_s for job in JOBS}
+PERIODS_S = {job.name: job.at_least_every_s for job in JOBS}
 TTL_S = 30  # also bounds how long it waits on a connection that is dead
 
 log = logging.getLogger("worker.jobs.rq_worker")

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -59,6 +59,7 @@ KEPT_PERIODS = 3  # how long a done job's id stays taken: others may still be in
 KEPT_MIN_S = 30
 WAITING = 100  # more than can wait and live; ids of jobs that no worker took in time stay in their queue
 HAND_OVER_WITHIN_S = 2.0
+LOOK_WITHIN_S = 0.5
 
 log = RateLimitedLog(logging.getLogger("worker.jobs.scheduler"))
 
@@ -81,14 +82,16 @@ class PeriodScheduler(CronScheduler):
         self._registered_until = 0.0
         self._failed = False
 
-    def step(self) -> float:
-        """Enqueue what is due in the present periods; return the seconds until the next one begins."""
+    def step(self, without_work: Collection[str] = ()) -> float:
+        """Enqueue what is due in the present periods, these jobs seldom; return the seconds until the next begins."""
         try:
             self._register()
             seconds, micros = self.connection.time()
             now_s = seconds + micros / 1e6
             for job in self._jobs:
-                self._enqueue(job, job.period(now_s))
+                period = job.period(now_s)
+                if job.name not in without_work or job.name not in self._done or not job.rests(period):
+                    self._enqueue(job, period)
         except RedisError as error:
             with suppress(RedisError):
                 self._delete_wrong()
@@ -102,7 +105,8 @@ class PeriodScheduler(CronScheduler):
 
     def waiting(self) -> dict[str, int]:
         """Return how many jobs wait in each queue, by its name without the namespace. Raises RedisError."""
-        return {job.queue: int(self.connection.llen(self._queue(job).key)) for job in self._jobs}
+        keys = {job.queue: self._queue(job).key for job in self._jobs}
+        return {queue: int(self.connection.llen(key)) for queue, key in keys.items()}
 
     def unregister(self) -> None:
         """Take this scheduler off RQ's list."""
@@ -152,10 +156,21 @@ class PeriodScheduler(CronScheduler):
             self._registered_until = now + REGISTER_EVERY_S
 
 
-async def keep_timetable(scheduler: PeriodScheduler, liveness_file: str = "") -> None:
-    """Step until cancelled, and touch the liveness file each time."""
+async def without_work(driver: AsyncDriver, keys: Keys, jobs: Sequence[Periodic]) -> Collection[str]:
+    """Return the names of jobs that have no work; none if the store does not say."""
+    try:
+        async with asyncio.timeout(LOOK_WITHIN_S):
+            return [job.name for job in jobs if job.has_work and not await driver.run(job.has_work(keys))]
+    except (RedisError, StoreUnavailable, TimeoutError):
+        return ()
+
+
+async def keep_timetable(
+    scheduler: PeriodScheduler, look: Callable[[], Awaitable[Collection[str]]], liveness_file: str = ""
+) -> None:
+    """Step until cancelled, and touch the liveness file each time; `look` names the jobs that have no work."""
     while True:
-        pause_s = await asyncio.to_thread(scheduler.step)
+        pause_s = await asyncio.to_thread(scheduler.step, await look())
         touch(liveness_file)
         await asyncio.sleep(pause_s)
 
@@ -174,7 +189,11 @@ async def serve(options: Options) -> None:
     queue = store.connect_queue(
         options.rq_redis_url or options.redis_url, socket_timeout=store.REPLY_TIMEOUT_S
     )
-    scheduler = PeriodScheduler(queue, options.namespace, timetable(options))
+    jobs = timetable(options)
+    scheduler = PeriodScheduler(queue, options.namespace, jobs)
+    timekeeping = partial(
+        keep_timetable, scheduler, partial(without_work, driver, keys, jobs), options.beat_file
+    )
     walks = TaskRecord(keys, lambda plan: driver.start(plan, lambda *_: None))
     checker = RouteChecker(options, driver, keys)
     meter = SchedulerMeter(options.namespace, commands, counts_of_events, walks, checker, scheduler.waiting)
@@ -190,7 +209,7 @@ async def serve(options: Options) -> None:
     evictions = EvictionWatch(driver, allowed=options.allow_evicting_store)
     tasks = [
         loop.create_task(forever("the watch of evictions", evictions.run)),
-        loop.create_task(forever("the timetable", partial(keep_timetable, scheduler, options.beat_file))),
+        loop.create_task(forever("the timetable", timekeeping)),
         loop.create_task(forever("the pushes of 905", group_events.run)),
         loop.create_task(forever("the walk over the tables", walker.run)),
         loop.create_task(forever("the observer of events", observer.run)),

@@ -14,6 +14,7 @@ from metrics.publisher import PUBLISH_EVERY_S, Publisher
 from metrics.samples import Sample
 from metrics.store_commands import StoreCommands
 from registry.repair.state import Repaired
+from worker.background import pause
 from worker.jobs.event_counts import EventCounts
 from worker.jobs.route_checker import RouteChecker
 from worker.jobs.task_record import TaskRecord
@@ -48,7 +49,7 @@ class SchedulerMeter:
             with suppress(RedisError):  # the timetable says so
                 self._depths |= await asyncio.to_thread(self._waiting)
             self.publish()
-            await asyncio.sleep(PUBLISH_EVERY_S)
+            await pause(PUBLISH_EVERY_S)
 
     def count_repaired(self, repaired: Repaired) -> None:
         """Count what a walk has repaired."""

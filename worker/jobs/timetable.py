@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from registry.keys import Keys
 from registry.options.catalogue import Options
+from registry.plans import Plan
+from registry.removal import any_lease_over
 from worker.jobs import tasks as jobs
 
 QUEUE = "upkeep"
@@ -14,12 +17,16 @@ TIMEOUT_S = 60
 
 
 class Periodic(msgspec.Struct, frozen=True):
-    """A job that runs once in each period of `every_s` seconds, counted from the epoch by the queue's Redis clock."""
+    """A job that runs once in each period of `every_s` seconds, counted from the epoch by the queue's Redis clock.
+
+    With `has_work` it does so while that is true, and else once in `resting_every_s`: that shows that it runs."""
 
     job: Callable[[], object] | str
     every_s: int
     queue: str = QUEUE
     timeout_s: int = TIMEOUT_S
+    resting_every_s: int = 0
+    has_work: Callable[[Keys], Plan[bool]] | None = None
 
     @property
     def name(self) -> str:
@@ -28,6 +35,15 @@ class Periodic(msgspec.Struct, frozen=True):
     def period(self, now_s: float) -> int:
         """Return the number of the present period."""
         return int(now_s // self.every_s)
+
+    @property
+    def at_least_every_s(self) -> int:
+        """In how many seconds it runs once, whether there is work or not."""
+        return self.resting_every_s or self.every_s
+
+    def rests(self, period: int) -> bool:
+        """Return whether it is not run in a period in which it has no work."""
+        return period * self.every_s % self.at_least_every_s != 0
 
     def queue_of(self, namespace: str) -> str:
         """Return the job's queue: one Redis may serve several name servers, each with its own job workers."""
@@ -39,7 +55,7 @@ class Periodic(msgspec.Struct, frozen=True):
 
 
 JOBS = (
-    Periodic(jobs.expire_brokers, every_s=1),
+    Periodic(jobs.expire_brokers, every_s=1, resting_every_s=10, has_work=any_lease_over),
     Periodic(jobs.run_deferred, every_s=10),
     Periodic(jobs.trim_events, every_s=10),
     Periodic(jobs.checkpoint_tables, every_s=2),

@@ -1,10 +1,10 @@
 """For how long a worker that is cut off from the store answers routes as they were (`staleServeMaxSeconds`)."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
 
+from worker.background import pause
 from worker.watch.stream_connection import StreamConnection
 
 LOOK_EVERY_S: Final = 0.5
@@ -38,4 +38,4 @@ class StaleServing:
             elif was_over and self._follower.connected:
                 log.warning("lookups are answered from memory again")
                 was_over = False
-            await asyncio.sleep(LOOK_EVERY_S)
+            await pause(LOOK_EVERY_S)

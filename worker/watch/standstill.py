@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from worker.background import pause
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.watch.boot_clock import boot_time
 from worker.watch.readiness import LATE_S
@@ -63,7 +64,7 @@ class Standstill:
                     self._follower.silent_for_s(),
                 )
                 self._follower.doubt()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await pause(LOOK_EVERY_S)
 
     def stop(self) -> None:
         """Let go on what waits."""

@@ -1,5 +1,6 @@
 """The jobs on a real store, the periods of the scheduler, and a worker that runs them."""
 
+import asyncio
 import json
 import logging
 import time
@@ -16,7 +17,7 @@ from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
 
 from mqnamesrv.store import EmbeddedStore
-from registry.drivers import run
+from registry.drivers import AsyncDriver, run
 from registry.events.checkpoint import request_round
 from registry.events.entry import FIRST, Event
 from registry.events.trim import AUDITOR, KEPT, Trimmed, trim
@@ -25,7 +26,10 @@ from registry.kv import put
 from registry.options.catalogue import Options, to_env
 from registry.plans import Origin
 from registry.registration.register import Registration, register
+from registry.removal import any_lease_over
 from registry.settings import update
+from registry.store.connect import connect_async
+from testbed.eventually import eventually
 from tests.logged import logged
 from tests.worker.scene import last_cause
 from worker.jobs import rq_worker
@@ -126,6 +130,48 @@ def test_the_next_period_is_enqueued_and_a_missed_one_is_not(
     period = int(first[0].split("-")[1])
     scheduler._enqueue(tick(1), period + 7)
     assert job_ids(redis) == [*first, f"run_deferred-{period + 7}-default"]
+
+
+def test_a_job_without_work_is_enqueued_seldom(queue: redis_py.Redis, redis: redis_py.Redis) -> None:
+    job = Periodic(jobs.run_deferred, every_s=1, resting_every_s=10)
+    assert [period for period in range(990, 1012) if not job.rests(period)] == [990, 1000, 1010]
+    resting = msgspec.structs.replace(job, resting_every_s=10**12)
+    scheduler = PeriodScheduler(queue, "default", [resting])
+    scheduler.step([resting.name])
+    first = job_ids(redis)
+    assert len(first) == 1  # a scheduler that begins shows that its jobs run
+    eventually(lambda: resting.period(time.time()) > int(first[0].split("-")[1]))
+    scheduler.step([resting.name])
+    assert job_ids(redis) == first
+    scheduler.step()
+    assert len(job_ids(redis)) == 2
+
+
+@pytest.mark.parametrize(("timeout_ms", "is_over"), [(60_000, False), (1, True)])
+def test_a_lease_that_is_over_is_work(redis: redis_py.Redis, *, timeout_ms: int, is_over: bool) -> None:
+    assert not run(any_lease_over(KEYS), redis)
+    run(register(KEYS, Registration("c1", "a", "127.0.0.1:1", 0, timeout_ms=120_000), ACT), redis)
+    run(register(KEYS, Registration("c1", "b", "127.0.0.1:2", 0, timeout_ms=timeout_ms), ACT), redis)
+    time.sleep(0.005)
+    assert run(any_lease_over(KEYS), redis) == is_over
+
+
+def test_all_jobs_run_while_the_store_does_not_say_what_they_have_to_do(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async def idle() -> list[str]:
+        driver = AsyncDriver(connect_async(store.url))
+        try:
+            return [*await scheduler_module.without_work(driver, KEYS, JOBS)]
+        finally:
+            await driver.close()
+
+    assert asyncio.run(idle()) == ["expire_brokers"]
+    redis.set(KEYS.leases, "of a wrong type")
+    assert asyncio.run(idle()) == []
+    redis.delete(KEYS.leases)
+    redis.client_pause(2000)
+    assert asyncio.run(idle()) == []
 
 
 def test_name_servers_that_share_a_queue_have_jobs_of_their_own(

@@ -304,7 +304,7 @@ def _acts(counts: EventCounts) -> float:
 async def test_the_end_of_an_outage_is_logged_once(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(observing, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(observing, "LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(observing, "log", RateLimitedLog(logging.getLogger(observing.__name__)))
     async with connect_async(store.url) as connection:
         observer = Process("one", connection).observer
