@@ -124,7 +124,8 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def is_numbered(self) -> bool:
         """Whether `seq` and `inc` can be read; not so of an entry that another hand wrote."""
-        return _is_number(self.get("seq")) and _is_number(self.get("inc") or "0")
+        fields = self.fields
+        return _is_number(fields.get("seq", "")) and _is_number(fields.get("inc") or "0")
 
     @property
     def is_audited(self) -> bool:
@@ -134,8 +135,11 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def is_last_of_group(self) -> bool:
         """Whether the script that appended the entry appended no other behind it."""
-        part, _, parts = (self.fields.get("part") or "1/1").partition("/")
-        return part == parts
+        part = self.fields.get("part")
+        if not part:
+            return True
+        number, _, parts = part.partition("/")
+        return number == parts
 
     def get(self, name: str) -> str:
         """Return a field, "" when it is absent."""

@@ -4,7 +4,7 @@ The process that has the claim of the walk reads and writes it, each time in a s
 stood still while another took over neither gets entries nor sets the position back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -37,19 +37,20 @@ class Position(Consumer):
 
     inc: str = ""
 
-    def after(self, event: Event) -> "Position":
-        """Return the position behind an entry; one without a number leaves sequence and incarnation."""
-        if not event.is_numbered:
-            return Position(str(event.id), self.seq, self.at_ms, inc=self.inc)
-        return Position(str(event.id), event.sequence, self.at_ms, inc=event.incarnation)
-
-    def skipped_before(self, event: Event) -> int:
-        """Return how many entries between this position and the next entry are gone, as far as numbers tell: those of
-        another incarnation do not, and count from its first one."""
-        if not self.inc or not event.is_numbered:
-            return 0
-        next_seq = self.seq + 1 if event.incarnation == self.inc else 1
-        return max(event.sequence - next_seq, 0)
+    def behind(self, events: Sequence[Event]) -> tuple["Position", int]:
+        """Return the position behind these entries, and how many between it and this one are gone, as far as numbers
+        tell: those of another incarnation do not, and count from its first one. One without a number leaves sequence
+        and incarnation."""
+        if not events:
+            return self, 0
+        seq, inc, gone = self.seq, self.inc, 0
+        for event in events:
+            if event.is_numbered:
+                number, of = event.sequence, event.incarnation
+                if inc:
+                    gone += max(number - (seq + 1 if of == inc else 1), 0)
+                seq, inc = number, of
+        return Position(str(events[-1].id), seq, self.at_ms, inc=inc), gone
 
 
 class Unobserved(msgspec.Struct, frozen=True):
@@ -112,10 +113,10 @@ def _at_end(position: Position, event: Event | None, now_ms: int) -> Unobserved:
     if event is None or event.id >= position.position:
         return Unobserved(position, (), now_ms)
     if not position.inc:
-        return Unobserved(Position().after(event), (), now_ms)
+        return Unobserved(Position().behind((event,))[0], (), now_ms)
     if event.is_numbered and event.incarnation != position.inc:
         return Unobserved(Position(str(FIRST), inc=event.incarnation), (), now_ms, went_back=True)
-    return Unobserved(position.after(event), (), now_ms, went_back=True)
+    return Unobserved(position.behind((event,))[0], (), now_ms, went_back=True)
 
 
 def write_position(keys: Keys, claim: Claim, position: Position) -> Plan[bool]:

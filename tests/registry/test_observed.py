@@ -34,10 +34,7 @@ def unobserved(ns: Namespace, reached: Position | None = None) -> Unobserved:
 def observe(ns: Namespace) -> list[str]:
     """Return the keys of KV of the next entries, and write the position behind them."""
     read = unobserved(ns)
-    position = read.position
-    for event in read.events:
-        position = position.after(event)
-    assert ns.run(write_position(ns.keys, OURS, position))
+    assert ns.run(write_position(ns.keys, OURS, read.position.behind(read.events)[0]))
     return [event.get("key") for event in read.events if event.get("key")]
 
 
@@ -111,18 +108,20 @@ def test_entries_that_were_trimmed_are_counted(ns: Namespace) -> None:
     ns.store.xtrim(ns.keys.events, maxlen=2, approximate=False)
     read = unobserved(ns)
     assert [event.get("key") for event in read.events] == ["e", "f"]
-    assert read.position.skipped_before(read.events[0]) == 3
-    assert read.position.after(read.events[0]).skipped_before(read.events[1]) == 0
+    position, gone = read.position.behind(read.events)
+    assert gone == 3
+    assert position.position == read.events[-1].id
+    assert read.position.behind(read.events[:1])[0].behind(read.events[1:]) == (position, 0)
 
 
 def test_of_a_new_incarnation_entries_count_from_its_first(ns: Namespace) -> None:
     ns.run(write_position(ns.keys, OURS, Position("1767225600000-4", 9, inc="1767225500000")))
     change(ns, "b", "c", "d")
     read = unobserved(ns)
-    assert read.position.skipped_before(read.events[0]) == 0
+    assert read.position.behind(read.events)[1] == 0
     ns.store.xtrim(ns.keys.events, maxlen=2, approximate=False)
     read = unobserved(ns)
-    assert read.position.skipped_before(read.events[0]) == 2  # the start of the stream, and b
+    assert read.position.behind(read.events)[1] == 2  # the start of the stream, and b
 
 
 def test_a_stream_that_lost_its_newest_entries_is_gone_on_with(ns: Namespace) -> None:
@@ -155,7 +154,7 @@ def test_an_entry_without_a_number_is_passed(ns: Namespace) -> None:
     ns.store.xadd(ns.keys.events, {"kind": "kv_changed", "key": "by hand", "seq": "x"})
     change(ns, "b")
     read = unobserved(ns)
-    by_hand, of_a_script = read.events
-    behind = read.position.after(by_hand)
-    assert [read.position.skipped_before(by_hand), behind.skipped_before(of_a_script)] == [0, 0]
+    position, gone = read.position.behind(read.events[:1])
+    assert (position.seq, position.inc, gone) == (read.position.seq, read.position.inc, 0)
+    assert position.behind(read.events[1:])[1] == 0
     assert observe(ns) == ["by hand", "b"]

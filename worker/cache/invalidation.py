@@ -16,6 +16,13 @@ from worker.counters import Counters
 from worker.watch.follower import ResetCause
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
+CHECKPOINTS: Final = frozenset({EventKind.CHECKPOINT})
+NEED_THE_STORE: Final = frozenset(
+    {
+        *(EventKind.SETTINGS_CHANGED, EventKind.ACCESS_CHANGED),
+        *(EventKind.TABLES_REPAIRED, EventKind.STREAM_STARTED),
+    }
+)
 ANOTHER_STORE: Final = frozenset({"rollback", "incarnation"})
 """Causes of resets: the store is as it was earlier, a snapshot or a replica that was behind, or is another one."""
 
@@ -63,26 +70,36 @@ class Invalidation:
 
     async def apply(self, group: Sequence[Event]) -> None:
         """Drop the cached replies that these entries make untrue."""
-        if all(event.kind == EventKind.CHECKPOINT for event in group):
+        kinds = {event.kind for event in group}
+        if kinds == CHECKPOINTS:
             return  # these come in great numbers, and change nothing
         self._renewals.invalidate()
         for event in group:
-            if _changes_options(event):
-                self._counters.cache_drops.add("settings")
-                await self._read_settings_again()
-            elif event.kind != EventKind.ACCESS_CHANGED:
+            if event.kind in NEED_THE_STORE:
+                await self._apply_and_ask(event)
+            else:
                 self._counters.cache_drops.add("event")
                 self._apply(event)
-            if event.kind == EventKind.ACCESS_CHANGED or _is_of_keys(event):
-                await self._reread_access(False)
-            if _is_of_empty_store(event):
-                await self._reread_access(True)
             if timeout_ms := event.get("timeout_ms"):
                 self._leased(int(timeout_ms))
-        for member in _expired_for_good(group):
-            self._expired(member)
+        if EventKind.BROKER_REMOVED in kinds:
+            for member in _expired_for_good(group):
+                self._expired(member)
         self._counters.applied(group[-1].id.ms)
         self._is_empty = False
+
+    async def _apply_and_ask(self, event: Event) -> None:
+        """Drop what an entry makes untrue that says only in part what is otherwise; the store is asked for the rest."""
+        if _changes_options(event):
+            self._counters.cache_drops.add("settings")
+            await self._read_settings_again()
+        elif event.kind != EventKind.ACCESS_CHANGED:
+            self._counters.cache_drops.add("event")
+            self._apply(event)
+        if event.kind == EventKind.ACCESS_CHANGED or _is_of_keys(event):
+            await self._reread_access(False)
+        if _is_of_empty_store(event):
+            await self._reread_access(True)
 
     def emptied(self) -> None:
         """Complete replies with the brokers of a store that came back without them, until they are back, or should be.

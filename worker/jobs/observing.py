@@ -124,14 +124,15 @@ class StreamObserver:
         for event in reversed(unobserved.observed):
             for observer in self._observers:
                 _pass(observer.recall, event)
-        position = unobserved.position
+        shown = 0
         for event in unobserved.events:
             if boot_time() >= until_s:  # this process stood still
                 break
-            self._skipped += position.skipped_before(event)
             for observer in self._observers:
                 _pass(observer.observe, event)
-            position = position.after(event)
+            shown += 1
+        position, skipped = unobserved.position.behind(unobserved.events[:shown])
+        self._skipped += skipped
         return position
 
     def _report_skipped(self, position: Position) -> None:
