@@ -75,6 +75,7 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
     reads: list[Read] = []
     read: list[Operation] = []
     own: dict[int, int] = {}
+    last: dict[int, Operation] = {}  # of each connection
     sessions: dict[tuple[object, ...], int] = {}
     for operation in operations:
         if operation.kind == "lookup":
@@ -93,8 +94,11 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
             read.append(operation)
             continue
         write = _write(operation, model, outages, numbers, of_address)
-        if operation.acknowledged:
+        if _may_be_answered_alone(operation, last.get(operation.connection)):
+            write = msgspec.structs.replace(write, required=False)
+        elif operation.acknowledged:
             own[operation.connection] = len(writes)
+        last[operation.connection] = operation
         copies = [write]
         if write.required and any(outage.touches(write.opens, write.closes) for outage in outages):
             copies.append(
@@ -107,6 +111,17 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
             writes.append(_loss(outage, writes))
             written.append(None)
     return Place(tuple(writes), tuple(reads), tuple(written), tuple(read), values)
+
+
+def _may_be_answered_alone(operation: Operation, last: Operation | None) -> bool:
+    """Return whether a worker may answer a registration without the store: the last change over its connection is the
+    same one, and so short ago that the lease need not be renewed again."""
+    return (
+        last is not None
+        and (last.kind, last.value) == (operation.kind, operation.value) == ("register", operation.value)
+        and last.acknowledged
+        and operation.began_s < last.ended_s + last.lease_s * RENEWAL_FRACTION
+    )
 
 
 def _seen_from(operation: Operation, model: Model, outages: Sequence[Outage]) -> float:

@@ -64,6 +64,9 @@ AS_PROMISED = {
         registers(1, 2.5, 2.6, at_a(1), lease_s=SHORT),
         sees(2, 4.4, 4.5, at_a(1)),
     ),
+    "registered again too soon to be written, while another took its place": registered(
+        registers(2, 1.05, 1.06, at_b(2)), registers(1, 1.1, 1.11, at_a(1)), sees(1, 1.2, 1.3, at_b(2))
+    ),
     "the same version again after it had left": registered(
         leaves(1, 2.0, 2.1, A), registers(1, 5.0, 5.1, at_a(1)), sees(2, 9.0, 9.1, at_a(1))
     ),
@@ -77,6 +80,28 @@ NOT_AS_PROMISED = {
     "a version at another's address": (
         registered(registers(2, 1.1, 1.2, at_b(2)), sees(3, 2.0, 2.1, Value(A, 2))),
         "only what was written",
+    ),
+    "registered again, but not so soon": (
+        registered(
+            registers(2, 1.05, 1.06, at_b(2)), registers(1, 1.3, 1.4, at_a(1)), sees(1, 1.5, 1.6, at_b(2))
+        ),
+        "own writes",
+    ),
+    "registered again so soon, but not as before": (
+        registered(
+            registers(2, 1.05, 1.06, at_b(2)), registers(1, 1.1, 1.11, at_a(3)), sees(1, 1.2, 1.3, at_b(2))
+        ),
+        "own writes",
+    ),
+    "registered again so soon, but over another connection": (
+        registered(
+            registers(2, 1.05, 1.06, at_b(2)), registers(3, 1.1, 1.11, at_a(1)), sees(3, 1.2, 1.3, at_b(2))
+        ),
+        "own writes",
+    ),
+    "registered again so soon after it left over the same connection": (
+        registered(leaves(1, 1.01, 1.02, A), registers(1, 1.1, 1.11, at_a(1)), sees(1, 1.2, 1.3, None)),
+        "own writes",
     ),
     "its own registration is not there yet": (registered(sees(1, 1.1, 1.2, None)), "own writes"),
     "the one before its own is still there": (

@@ -1,8 +1,16 @@
-"""Histories of a real server with several workers, as clients make them over real connections, are as promised."""
+"""Histories of a real server with several workers, as clients make them over real connections, are as promised.
 
+`HISTORY_MINUTES=20 pytest tests/history/test_live.py -s -k killed` goes on for so long, each time with another seed; a
+history that is not as promised stays in a file, which the failure names.
+"""
+
+import os
+import secrets
 import time
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from faults.history import History, Outage, Recorder, furthest_behind_s, judge
 from mqnamesrv.store import EmbeddedStore
@@ -10,6 +18,7 @@ from testbed.nameserver import NameServer
 from tests.history.recording import address, expired, frozen, kill_workers
 
 WORKERS = "3"
+MINUTES = float(os.environ.get("HISTORY_MINUTES", "0"))
 KILLS, KILL_EVERY_S = 4, 2.0
 QUIET_S, FROZEN_S = 2.0, 3.5  # a store that is frozen for longer than 5 s has its leases held
 
@@ -23,20 +32,26 @@ def shown(history: History, outages: tuple[Outage, ...] = ()) -> None:
     print(f"\n{dict(counted(history))}, at most {behind_ms:.0f} ms behind")
 
 
+@pytest.mark.timeout(60 * MINUTES + 120)
 def test_as_promised_while_leases_end_and_workers_are_killed(store: EmbeddedStore, tmp_path: Path) -> None:
     server = NameServer(tmp_path, {"remotingWorkers": WORKERS}, url=store.url, namespace="history")
+    until, seed, done = time.monotonic() + 60 * MINUTES, 0, Counter[str]()
     try:
         server.start()
-        recorder = Recorder([address(server)])
-        recorder.start()
-        kill_workers(server, KILLS, KILL_EVERY_S)
-        history = recorder.stop()
+        while not done or time.monotonic() < until:
+            recorder = Recorder([address(server)], prefix=f"round-{seed}", seed=seed)
+            recorder.start()
+            kill_workers(server, KILLS, KILL_EVERY_S)
+            history = recorder.stop()
+            report = judge(history)
+            if not report.ok:
+                history.save(tmp_path / "history.json")
+            assert report.ok, f"{report}\nkept in {tmp_path / 'history.json'}"
+            done += counted(history)
+            seed = secrets.randbelow(1 << 32)
         ends = expired(server)
     finally:
         server.stop()
-    report = judge(history)
-    assert report.ok, report
-    done = counted(history)
     assert done["register"] > 100
     assert done["unregister"] > 10
     assert done["lookup"] > 2000
@@ -44,6 +59,7 @@ def test_as_promised_while_leases_end_and_workers_are_killed(store: EmbeddedStor
     assert len({one.connection for one in history.operations}) > len(
         {one.client for one in history.operations}
     )
+    print(f"\n{dict(done)}, {ends} leases that ended")
     shown(history)
 
 
