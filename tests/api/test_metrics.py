@@ -331,7 +331,7 @@ def test_a_landing_is_as_late_as_the_oldest_entry_that_it_has_not(
     http: Http, redis: redis_py.Redis, keys: Keys
 ) -> None:
     now = seconds_now(redis)
-    with redis.pipeline() as pipe:  # at one moment: the server that runs has entries of its own for a stream that is gone
+    with redis.pipeline() as pipe:  # at one moment: a server has entries of its own for a stream that is gone
         pipe.delete(keys.events)
         for age_s in (500, 60, 20):
             pipe.xadd(keys.events, {"kind": "x"}, f"{int((now - age_s) * 1000)}-1")
