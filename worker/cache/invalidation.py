@@ -17,12 +17,14 @@ from worker.watch.follower import ResetCause
 
 RETURN_WITHIN_S = 30.0  # one period of brokers that register by default
 CHECKPOINTS: Final = frozenset({EventKind.CHECKPOINT})
+"""The kinds of a group that changes nothing."""
 NEED_THE_STORE: Final = frozenset(
     {
         *(EventKind.SETTINGS_CHANGED, EventKind.ACCESS_CHANGED),
         *(EventKind.TABLES_REPAIRED, EventKind.STREAM_STARTED),
     }
 )
+"""Kinds after which settings or rights may have to be read again."""
 ANOTHER_STORE: Final = frozenset({"rollback", "incarnation"})
 """Causes of resets: the store is as it was earlier, a snapshot or a replica that was behind, or is another one."""
 
