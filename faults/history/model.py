@@ -100,7 +100,7 @@ def windows(operations: Sequence[Operation], model: Model, outages: Sequence[Out
             own[operation.connection] = len(writes)
         last[operation.connection] = operation
         copies = [write]
-        if write.required and any(outage.touches(write.opens, write.closes) for outage in outages):
+        if operation.acknowledged and any(outage.touches(write.opens, write.closes) for outage in outages):
             copies.append(
                 msgspec.structs.replace(write, required=False)
             )  # asked twice over a broken connection

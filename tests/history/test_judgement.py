@@ -205,6 +205,20 @@ def test_an_unanswered_request_may_come_through_at_the_end_of_an_outage() -> Non
     assert not judge(registered(asked, sees(3, 38.0, 38.1, at_a(1)), late), MODEL).ok
 
 
+def test_a_registration_repeated_at_once_may_take_effect_twice_in_an_outage() -> None:
+    """As each acknowledged one: a request whose connection to the store broke is asked again."""
+    recorded = registered(
+        registers(1, 1.05, 30.9, at_a(1)),
+        *(registers(2, began_s, began_s + 0.1, at_b(version)) for version, began_s in ((2, 25.0), (3, 27.0))),
+        *(
+            sees(3, began_s, began_s + 0.1, value)
+            for began_s, value in ((25.2, at_b(2)), (26.0, at_a(1)), (27.2, at_b(3)), (28.0, at_a(1)))
+        ),
+    )
+    assert judge(recorded, MODEL, [AWAY]).ok
+    assert not judge(recorded, MODEL).ok
+
+
 def test_a_store_may_have_lost_what_it_acknowledged_lately() -> None:
     """A failover: the registration of the last second is gone, or its broker is; what is older is not."""
     lossy = Outage(20.0, 21.0, loses_s=1.0)
