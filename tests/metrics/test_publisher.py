@@ -106,6 +106,16 @@ def test_a_histogram(folder: Path) -> None:
     assert found["loop_lag_seconds_sum", ()] == pytest.approx(7.0034)
 
 
+def test_a_histogram_is_published_again_once_something_was_observed(folder: Path) -> None:
+    process = Process()
+    for count in (1, 2, 3):
+        process.lag.observe(0.0002)
+        for _ in range(2):
+            process.publisher.publish()
+        assert series()["loop_lag_seconds_count", ()] == count
+        assert series()["loop_lag_seconds_sum", ()] == pytest.approx(count * 0.0002)
+
+
 def test_of_a_process_that_has_ended_the_counters_stay(folder: Path) -> None:
     process = Process()
     process.rejected.add("route")

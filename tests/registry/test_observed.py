@@ -46,6 +46,16 @@ def test_entries_are_read_once(ns: Namespace) -> None:
     assert observe(ns) == []
 
 
+def test_a_process_goes_on_where_it_or_another_one_is_further(ns: Namespace) -> None:
+    change(ns, "a")
+    ours, _ = (read := unobserved(ns)).position.behind(read.events)
+    change(ns, "b")
+    assert [event.get("key") for event in unobserved(ns, ours).events] == ["b"]
+    observe(ns)
+    change(ns, "c")
+    assert [event.get("key") for event in unobserved(ns, ours).events] == ["c"]
+
+
 def test_without_the_claim_nothing_is_read_or_written(ns: Namespace) -> None:
     change(ns, "a")
     assert ns.run(read_next(ns.keys, OTHERS, None)) is None

@@ -17,6 +17,7 @@ from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
 
 from mqnamesrv.store import EmbeddedStore
+from registry import task_times
 from registry.drivers import AsyncDriver, run
 from registry.events.checkpoint import request_round
 from registry.events.entry import FIRST, Event
@@ -98,6 +99,17 @@ def test_a_job_that_is_done_is_not_enqueued_again_in_its_period(
     assert job_ids(redis) == done
     assert redis.llen(f"rq:queue:{QUEUE}:default") == 0
     jobs._options.cache_clear()
+
+
+def test_a_job_that_rests_is_late_by_the_time_in_which_it_runs_once(
+    store: EmbeddedStore, queue: redis_py.Redis, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = in_environment(store, monkeypatch)
+    jobs._options.cache_clear()
+    Queue(f"{QUEUE}:default", connection=queue, serializer=JSONSerializer).enqueue_call(jobs.expire_brokers)
+    worker(options).work(burst=True, logging_level="ERROR")
+    jobs._options.cache_clear()
+    assert run(task_times.read(KEYS), redis)["expire_brokers"].every_s == 10
 
 
 def test_jobs_that_the_store_refuses_are_one_line_without_traceback(
