@@ -8,6 +8,7 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from bench.asking import Asking
 from bench.generator import Load, Sample, Stream, frame_file
 from bench.java import java_name_server
-from bench.report import Row, median_ms, spread
+from bench.report import Row, median_ms, rows_or_reason, spread
 from bench.servers import Server, canned, this_server
 from bench.setting import Setting
 from bench.workloads import Scene, Workload
@@ -48,7 +49,8 @@ def closed_loops(scene: Scene, setting: Setting) -> list[Row]:
             stack.enter_context(Asking(server.port)).ask_all(scene.prepare())
         warm_up_s = setting.warm_up_s
         for workload in scene.workloads:
-            rows += _measured(workload, java, mine, setting, warm_up_s, folder)
+            measure = partial(_measured, workload, java, mine, setting, warm_up_s, folder)
+            rows += rows_or_reason((workload.name,), measure)
             warm_up_s = setting.further_warm_up_s
     return rows
 

@@ -18,7 +18,7 @@ from bench.java import java_name_server
 from bench.report import Row, median_ms
 from bench.servers import Server, this_server
 from bench.setting import Setting
-from bench.workloads import cluster_info, heartbeats, registered, unchanged
+from bench.workloads import ALIKE, cluster_info, heartbeats, registered, unchanged
 from testbed.ports import free_port
 
 PERIOD_S: Final = 30
@@ -96,7 +96,7 @@ def _runs(estate: Estate, setting: Setting) -> tuple[list[Run], list[Run]]:
         streams = _streams(estate.brokers, folder)
         loads = []
         for server, warm_up_s in ((java, setting.warm_up_s), (mine, setting.our_warm_up_s)):
-            stack.enter_context(Asking(server.port)).ask_all(registered(estate.brokers, TOPICS)())
+            stack.enter_context(Asking(server.port)).ask_all(registered(estate.brokers, TOPICS, ALIKE)())
             load = stack.enter_context(Load(setting.program("load"), server.port, streams))
             load.run(KNOWN_S + 1, f"{REGISTERED}=open:{estate.brokers / KNOWN_S:g}")
             load.run(warm_up_s, *estate.modes)
@@ -111,7 +111,7 @@ def _runs(estate: Estate, setting: Setting) -> tuple[list[Run], list[Run]]:
 def _streams(brokers: int, folder: Path) -> list[Stream]:
     connections = min(brokers, CONNECTIONS)
     return [
-        Stream(connections, frame_file(folder / "registrations", unchanged(brokers, TOPICS, ROUNDS))),
+        Stream(connections, frame_file(folder / "registrations", unchanged(brokers, TOPICS, ROUNDS, ALIKE))),
         Stream(connections, frame_file(folder / "heartbeats", heartbeats(brokers))),
         Stream(connections, frame_file(folder / "info", cluster_info() * connections)),
     ]

@@ -3,7 +3,9 @@
 A latency counts from when a request was due, so a server that falls behind cannot hide it."""
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,7 +13,7 @@ import msgspec
 from bench.asking import Asking
 from bench.generator import Load, Sample, Stream, frame_file
 from bench.java import java_name_server
-from bench.report import Row, median_ms
+from bench.report import Row, median_ms, rows_or_reason
 from bench.servers import Server, this_server
 from bench.setting import Setting
 from bench.workloads import lookups, registered, topic_changes
@@ -49,22 +51,26 @@ def open_loops(wanted: str, setting: Setting) -> list[Row]:
         core = setting.server_core
         java = stack.enter_context(java_name_server(free_port(), folder / "java", core=core))
         mine = stack.enter_context(this_server(free_port(), folder / "ours", core=core))
+        for server in (java, mine):
+            stack.enter_context(Asking(server.port)).ask_all(registered(BROKERS, TOPICS)())
         streams = [
             Stream(CONNECTIONS, frame_file(folder / "lookups", lookups(TOPICS))),
             Stream(BROKERS, frame_file(folder / "changes", topic_changes(BROKERS, TOPICS, GROWING))),
         ]
-
-        def load_of(server: Server) -> Load:
-            stack.enter_context(Asking(server.port)).ask_all(registered(BROKERS, TOPICS)())
-            return stack.enter_context(Load(setting.program("load"), server.port, streams))
-
-        java_load, our_load = load_of(java), load_of(mine)
         warm_up_s = setting.warm_up_s
-        for load in LOADS:
-            if wanted in load.name:
-                rows.append(_row(load, java_load, our_load, setting, warm_up_s))
-                warm_up_s = setting.further_warm_up_s
+        for load in (load for load in LOADS if wanted in load.name):
+            measure = partial(_measured, load, java, mine, streams, setting, warm_up_s)
+            rows += rows_or_reason((load.name,), measure)
+            warm_up_s = setting.further_warm_up_s
     return rows
+
+
+def _measured(
+    load: Open, java: Server, mine: Server, streams: Sequence[Stream], setting: Setting, warm_up_s: float
+) -> list[Row]:
+    program = setting.program("load")
+    with Load(program, java.port, streams) as java_load, Load(program, mine.port, streams) as our_load:
+        return [_row(load, java_load, our_load, setting, warm_up_s)]
 
 
 def _row(load: Open, java: Load, mine: Load, setting: Setting, warm_up_s: float) -> Row:

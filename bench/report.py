@@ -3,7 +3,7 @@
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,6 +34,15 @@ class Row(msgspec.Struct, frozen=True):
 
 def table_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def rows_or_reason(names: Sequence[str], measure: Callable[[], list[Row]]) -> list[Row]:
+    """Return what is measured; an exception becomes rows of these names that say why, so that others' rows are kept."""
+    try:
+        return measure()
+    except (RuntimeError, OSError) as error:
+        reason = " ".join(str(error).split())
+        return [Row(name, "", "", "", f"not measured: {reason}", False) for name in names]
 
 
 def report(rows: Sequence[Row], setting: Setting) -> str:

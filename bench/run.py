@@ -30,7 +30,7 @@ from bench import (
     two_workers,
 )
 from bench.closed_loop import closed_loops
-from bench.report import Row, report
+from bench.report import Row, report, rows_or_reason
 from bench.setting import HERE, Setting, prepare
 from bench.workloads import scenes
 
@@ -79,20 +79,11 @@ def main() -> None:
         setting = prepare(Path(scratch), rounds=given.rounds, seconds=given.seconds, warm_up_s=given.warm_up)
         rows: list[Row] = []
         for measurement in measurements(given.only):
-            for row in _rows(measurement, setting):
+            for row in rows_or_reason(measurement.names, partial(measurement.rows, setting)):
                 print(row.line(), flush=True)
                 rows.append(row)
     if not given.only:
         (HERE / "RESULTS.md").write_text(report(rows, setting))
-
-
-def _rows(measurement: Measurement, setting: Setting) -> list[Row]:
-    """Return the rows of a measurement; an exception becomes rows that say why, so that others' rows are kept."""
-    try:
-        return measurement.rows(setting)
-    except (RuntimeError, OSError) as error:
-        reason = " ".join(str(error).split())
-        return [Row(name, "", "", "", f"not measured: {reason}", False) for name in measurement.names]
 
 
 if __name__ == "__main__":

@@ -3,15 +3,18 @@
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bench import closed_loop, run
 from bench import report as report_module
-from bench import run
 from bench.report import Row, report
 from bench.run import Measurement, measurements
 from bench.setting import HERE, Setting, choose_cores
+from bench.workloads import Scene, Workload
 
 ROW = Row("a load", "10", "30", "≥ 2 times", "**3 times**", True)
 
@@ -73,6 +76,22 @@ def test_a_measurement_that_fails_is_a_row_that_says_why(
     run.main()
     reason = "not measured: the server closed the connection | **missed** |"
     assert capsys.readouterr().out == f"| one |  |  |  | {reason}\n| two |  |  |  | {reason}\n{ROW.line()}\n"
+
+
+def test_a_load_that_fails_leaves_those_beside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def measured(workload: Workload, *_: object) -> list[Row]:
+        if workload.name == "lost":
+            raise RuntimeError("lost: java erred 1, lost 0")
+        return [ROW]
+
+    asking = SimpleNamespace(ask_all=lambda _: None)
+    monkeypatch.setattr(closed_loop, "_measured", measured)
+    monkeypatch.setattr(closed_loop, "Asking", lambda _: nullcontext(asking))
+    for server in ("java_name_server", "this_server"):
+        monkeypatch.setattr(closed_loop, server, lambda *_, **__: nullcontext(SimpleNamespace(port=0)))
+    loads = tuple(Workload(name, 1, 1, list) for name in ("first", "lost", "last"))
+    rows = closed_loop.closed_loops(Scene(list, loads), Setting(tmp_path, 0, 1, True, 1, 1.0, 1.0))
+    assert rows == [ROW, Row("lost", "", "", "", "not measured: lost: java erred 1, lost 0", False), ROW]
 
 
 @pytest.mark.parametrize(

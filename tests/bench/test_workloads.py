@@ -12,6 +12,7 @@ from bench.workloads import (
     identity,
     new_versions,
     registered,
+    scenes,
     signed_by,
     topic_changes,
     topic_table,
@@ -72,10 +73,13 @@ def test_brokers_take_turns_over_a_connection_of_their_own(
     assert all((command.ext or {})["bodyCrc32"] == str(body_crc32(command.body)) for command in sent)
 
 
-def test_unchanged_registrations_have_one_signature_though_no_two_bodies_are_equal() -> None:
-    sent = commands(unchanged(BROKERS, TOPICS, ROUNDS))
-    assert len({command.body for command in sent}) == ROUNDS
-    first = commands(registered(BROKERS, TOPICS)())
+@pytest.mark.parametrize(("alike", "bodies"), [(None, ROUNDS), (1, BROKERS * ROUNDS)])
+def test_unchanged_registrations_have_one_signature_though_no_two_bodies_are_equal(
+    alike: int | None, bodies: int
+) -> None:
+    sent = commands(unchanged(BROKERS, TOPICS, ROUNDS, alike))
+    assert len({command.body for command in sent}) == bodies
+    first = commands(registered(BROKERS, TOPICS, alike)())
     for broker, own in enumerate(by_broker(sent)):
         assert {cache_key(one) for one in own} == {cache_key(first[broker])}
 
@@ -96,6 +100,11 @@ def test_a_new_version_is_never_the_one_before_and_brings_the_same_topics() -> N
         for before, after in itertools.pairwise(map(body, own)):
             assert before.data_version != after.data_version
             assert before.topics == after.topics == topic_table(TOPICS)
+
+
+def test_topics_registered_alone_meet_brokers_that_no_other_load_has_met() -> None:
+    alone = [scene for scene in scenes() if any("alone" in load.name for load in scene.workloads)]
+    assert [len(scene.workloads) for scene in alone] == [1, 1]
 
 
 def test_one_topic_changes_from_registration_to_registration() -> None:
