@@ -8,8 +8,9 @@ from api.name_server import name_server
 from api.problems import Problem
 from api.shapes import Answer, Name, Query, QueueDataAnswer
 from registry.members import lease_clock
-from registry.routes import RouteView, body_of, must_wait, read_route
+from registry.routes import RouteView, must_wait, read_route, route_of
 from rocketmq_remoting.json_encoding import Dialect
+from rocketmq_remoting.route import encode_route
 
 bp = APIBlueprint("routes", __name__, url_prefix="/v1/routes")
 
@@ -64,5 +65,5 @@ def route(topic: str, query_data: ZoneQuery) -> Response:
             503, "service-starting", "the service waits for brokers to register (needWaitForService)"
         )
     view = RouteView.of(options, topic, query_data.zone)
-    body = body_of(server.run(read_route(server.keys, topic)), view, Dialect.STANDARD)
+    body = encode_route(route_of(server.run(read_route(server.keys, topic)), view), Dialect.STANDARD)
     return Response(body + b"\n", mimetype="application/json")

@@ -85,6 +85,16 @@ def guard_of(key: str) -> str:
     return f"{key[: key.index('}')]}}}:absent"
 
 
+class _Key:
+    """A key that a namespace has once, by what comes after its prefix."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, keys: "Keys", _: type) -> str:
+        return keys.prefix + self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Keys:
     """The keys of one namespace; raises InvalidField for a name that would break the hash tag."""
@@ -97,23 +107,46 @@ class Keys:
             raise InvalidField("namespace", f"{self.namespace!r} is not of [A-Za-z0-9._-]+")
         object.__setattr__(self, "prefix", f"ns:{{{self.namespace}}}:")
 
-    @property
-    def clusters(self) -> str:
-        return f"{self.prefix}clusters"
+    clusters = _Key("clusters")
+    brokers = _Key("brokers")
+    epoch = _Key("epoch")
+    leases = _Key("leases")
+    lapses = _Key("lapses")
+    topics = _Key("topics")
+    drains = _Key("drains")
+    drain_ends = _Key("drains:ends")
+    deferred = _Key("owed")
+    workers = _Key("workers")
+    kv_namespaces = _Key("kv")
+    settings = _Key("settings")
+    settings_given = _Key("settings:given")
+    access_tokens = _Key("access:tokens")
+    access_revoked = _Key("access:revoked")
+    access_used = _Key("access:used")
+    access_reported = _Key("access:reported")
+    events = _Key("events")
+    events_meta = _Key("events:meta")
+    events_offsets = _Key("events:offsets")
+    group_events = _Key("events:groups")
+    events_consumers = _Key("events:consumers")
+    event_summaries = _Key("events:summaries")
+    events_asked = _Key("events:asked")
+    events_round = _Key("events:round")
+    events_round_left = _Key("events:round:left")
+    audit = _Key("audit")
+    heartbeats = _Key("heartbeats")
+    repair = _Key("repair")
+    repair_walker = _Key("repair:walker")
+    tasks = _Key("tasks")
+    topic_counts = _Key("topic_counts")
+    doctor = _Key("doctor")
+    gone = _Key("gone")
 
     def cluster(self, name: str) -> str:
         return f"{self.prefix}cluster:{name}"
 
-    @property
-    def brokers(self) -> str:
-        return f"{self.prefix}brokers"
-
     def broker(self, name: str) -> str:
         return f"{self.prefix}broker:{name}"
-
-    @property
-    def epoch(self) -> str:
-        return f"{self.prefix}epoch"
 
     def pending(self, name: str) -> str:
         return f"{self.prefix}pending:{name}"
@@ -123,18 +156,6 @@ class Keys:
 
     def member(self, member: str) -> str:
         return f"{self.prefix}member:{member}"
-
-    @property
-    def leases(self) -> str:
-        return f"{self.prefix}leases"
-
-    @property
-    def lapses(self) -> str:
-        return f"{self.prefix}lapses"
-
-    @property
-    def topics(self) -> str:
-        return f"{self.prefix}topics"
 
     def route(self, topic: str) -> str:
         return f"{self.prefix}route:{topic}"
@@ -148,129 +169,11 @@ class Keys:
     def mappings_of(self, name: str) -> str:
         return f"{self.prefix}mappings_of:{name}"
 
-    @property
-    def drains(self) -> str:
-        return f"{self.prefix}drains"
-
-    @property
-    def drain_ends(self) -> str:
-        return f"{self.prefix}drains:ends"
-
-    @property
-    def deferred(self) -> str:
-        return f"{self.prefix}owed"
-
-    @property
-    def workers(self) -> str:
-        return f"{self.prefix}workers"
-
-    @property
-    def kv_namespaces(self) -> str:
-        return f"{self.prefix}kv"
-
     def kv(self, namespace: str) -> str:
         return f"{self.prefix}kv:{namespace}"
 
-    def kv_bytes(self, namespace: str) -> str:
-        return f"{self.prefix}kv_bytes:{namespace}"
-
-    def kv_versions(self, namespace: str) -> str:
-        return f"{self.prefix}kv_versions:{namespace}"
-
-    @property
-    def settings(self) -> str:
-        return f"{self.prefix}settings"
-
-    @property
-    def settings_given(self) -> str:
-        return f"{self.prefix}settings:given"
-
-    @property
-    def access_tokens(self) -> str:
-        return f"{self.prefix}access:tokens"
-
-    @property
-    def access_revoked(self) -> str:
-        return f"{self.prefix}access:revoked"
-
-    @property
-    def access_used(self) -> str:
-        return f"{self.prefix}access:used"
-
-    @property
-    def access_reported(self) -> str:
-        return f"{self.prefix}access:reported"
-
-    @property
-    def events(self) -> str:
-        return f"{self.prefix}events"
-
-    @property
-    def events_meta(self) -> str:
-        return f"{self.prefix}events:meta"
-
-    @property
-    def events_offsets(self) -> str:
-        return f"{self.prefix}events:offsets"
-
-    @property
-    def group_events(self) -> str:
-        return f"{self.prefix}events:groups"
-
-    @property
-    def events_consumers(self) -> str:
-        return f"{self.prefix}events:consumers"
-
-    @property
-    def event_summaries(self) -> str:
-        return f"{self.prefix}events:summaries"
-
-    @property
-    def events_asked(self) -> str:
-        return f"{self.prefix}events:asked"
-
-    @property
-    def events_round(self) -> str:
-        return f"{self.prefix}events:round"
-
-    @property
-    def events_round_left(self) -> str:
-        return f"{self.prefix}events:round:left"
-
-    @property
-    def audit(self) -> str:
-        return f"{self.prefix}audit"
-
-    @property
-    def heartbeats(self) -> str:
-        return f"{self.prefix}heartbeats"
-
     def pushed(self, event_id: str) -> str:
         return f"{self.prefix}pushed:{event_id}"
-
-    @property
-    def repair(self) -> str:
-        return f"{self.prefix}repair"
-
-    @property
-    def repair_walker(self) -> str:
-        return f"{self.prefix}repair:walker"
-
-    @property
-    def tasks(self) -> str:
-        return f"{self.prefix}tasks"
-
-    @property
-    def topic_counts(self) -> str:
-        return f"{self.prefix}topic_counts"
-
-    @property
-    def doctor(self) -> str:
-        return f"{self.prefix}doctor"
-
-    @property
-    def gone(self) -> str:
-        return f"{self.prefix}gone"
 
     def http_writes(self, caller: str) -> str:
         return f"{self.prefix}http_writes:{caller}"

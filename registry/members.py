@@ -220,7 +220,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         row.id,
         address,
         fields.get("ha"),
-        _version(version),
+        stored_version(version),
         filter_servers(filters) if filters else (),
         _number(fields, "since", TIME_MAX_MS, damaged=now_ms),
         tuple(sorted(hosts)),
@@ -229,7 +229,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
     )
 
 
-def _version(text: str | None) -> DataVersion | None:
+def stored_version(text: str | None) -> DataVersion | None:
     """Return the data version; None without, and of damage, which the broker's next registration puts right."""
     try:
         return DataVersion.from_text(text) if text else None

@@ -13,9 +13,8 @@ from registry.options.catalogue import Options
 from registry.plans import Plan, ScriptCall, call, pairs
 from registry.queue_data.queue_text import filter_servers, queue_data, wiped
 from rocketmq_remoting.errors import BodyError
-from rocketmq_remoting.json_encoding import Dialect
 from rocketmq_remoting.permission import PERM_WRITE
-from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData, encode_route
+from rocketmq_remoting.route import BrokerData, QueueData, TopicRouteData
 from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo, decode_mapping_info
 
 SYNC_MEMBER_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
@@ -108,8 +107,9 @@ def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
     """Return the route to show (RouteInfoManager.pickupTopicRouteData, ZoneRouteRPCHook). Raises TopicNotFound."""
     if not stored.brokers:
         raise TopicNotFound(stored.topic)
-    acts = _may_act(stored.topic, view)
-    brokers = [_with_acting_master(broker) if acts else broker for broker in stored.brokers]
+    brokers: Sequence[StoredBroker] = stored.brokers
+    if view.acting_master:
+        brokers = [_with_acting_master(broker) for broker in brokers]
     if view.zone is not None:
         brokers = [broker for broker in brokers if _in_zone(broker.data, view.zone)]
     mappings = {broker.queues.broker_name: broker.mapping for broker in stored.brokers if broker.mapping}
@@ -122,16 +122,6 @@ def route_of(stored: StoredRoute, view: RouteView) -> TopicRouteData:
         order_topic_conf=stored.order_conf if view.order else None,
         topic_queue_mapping_by_broker=mappings or None,
     )
-
-
-def body_of(stored: StoredRoute, view: RouteView, dialect: Dialect, *, v5_members: bool = True) -> bytes:
-    """Return the route encoded, see `encode_route`; the topic's name is nowhere in it. Raises TopicNotFound."""
-    kind = (_may_act(stored.topic, view), view.zone, view.order, dialect is Dialect.STANDARD, v5_members)
-    body: bytes | None = stored.replies.get(kind)
-    if body is None:
-        body = encode_route(route_of(stored, view), dialect, v5_members=v5_members)
-        stored.replies[kind] = body
-    return body
 
 
 def addresses(flat: Iterable[str]) -> dict[int, str]:
@@ -219,11 +209,6 @@ class RoutesRead:
 @cache
 def _shared_keys(keys: Keys) -> tuple[str, ...]:
     return keys.events_meta, keys.kv(ORDER_TOPIC_CONFIG)
-
-
-def _may_act(topic: str, view: RouteView) -> bool:
-    """Return whether groups without master may list an acting one."""
-    return view.acting_master and not topic.startswith(SYNC_MEMBER_TOPIC)
 
 
 def _under(epoch: str, text: str) -> str:

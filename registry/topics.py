@@ -8,11 +8,11 @@ from typing import NamedTuple
 from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import Keys, split_member_key
 from registry.long_work.limiter import Limiter
-from registry.long_work.scan import members_of, scan, scan_pages
+from registry.long_work.scan import members_of, scan_pages
 from registry.long_work.sorting import in_order
 from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Batch, Origin, Plan, ScriptCall, as_json, call, within
-from registry.queue_data.queue_text import current, queue_data, queue_text
+from registry.queue_data.queue_text import queue_text
 from rocketmq_remoting.route import QueueData
 
 BROKERS_MAX = 150  # rows of one script
@@ -64,13 +64,6 @@ def topics_of_cluster(keys: Keys, cluster: str, prefix: str = "") -> Plan[tuple[
 
     yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take, prefix)
     return (yield from in_order(topics))
-
-
-def topics_of_broker(keys: Keys, name: str) -> Plan[dict[str, QueueData]]:
-    """Return the queue data of one broker name, by topic."""
-    epoch = yield call("HGET", keys.broker(name), "epoch")
-    texts = current((yield from scan(keys.topics_of(name))), epoch) if epoch is not None else {}
-    return {topic: queue_data(name, text) for topic, text in texts.items()}
 
 
 def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:

@@ -82,6 +82,11 @@ def begin(
     return driver.start(handled if started is None else started(handled), finished)
 
 
+def written(plan: Plan[str]) -> Plan[Reply]:
+    """Return the reply to a request whose plan writes, and returns the last entry that it wrote."""
+    return Reply(event_id=(yield from plan))
+
+
 def unsupported(code: int) -> Reply:
     """Return the reply to a code without a handler; the blank in front is RocketMQ's."""
     return Reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {code} not supported")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from registry.events import replay_changes as changes
 from registry.events.entry import Event, EventKind
-from registry.events.replay_checks import CheckpointDiffers, ReplayError, without
+from registry.events.replay_checks import CheckpointDiffers, ReplayError
 from registry.events.replay_rounds import checkpoint
 from registry.events.tables import UNKNOWN, BrokerState, MemberState, Tables
 
@@ -24,7 +24,6 @@ __all__ = [
     "ReplayError",
     "Tables",
     "replay",
-    "visible_at",
 ]
 
 
@@ -33,24 +32,6 @@ def replay(tables: Tables, events: Iterable[Event]) -> Tables:
     for event in events:
         tables = _next(tables, event)
     return tables
-
-
-def visible_at(tables: Tables, later: Iterable[Event], at_ms: int) -> Tables:
-    """Return what readers saw at `at_ms` (Redis clock); `tables` are those of all entries up to then.
-
-    A lapse is recorded after it took effect: members are left out whose removal is among the entries `later`, but
-    was effective at `at_ms`. A broker without members is gone, and its topics with it (`Tables.living`)."""
-    brokers, seen = dict(tables.brokers), set[tuple[str, int]]()
-    for event in later:
-        if event.kind not in (EventKind.BROKER_REGISTERED, EventKind.BROKER_REMOVED):
-            continue
-        place = (event.get("broker"), event.number("id"))
-        broker = brokers.get(place[0])
-        over = "effective_ms" in event.fields and event.number("effective_ms") <= at_ms
-        if over and broker is not None and place not in seen:
-            brokers[place[0]] = replace(broker, addrs=without(broker.addrs, place[1]))
-        seen.add(place)
-    return replace(tables, brokers=brokers)
 
 
 def _next(tables: Tables, event: Event) -> Tables:

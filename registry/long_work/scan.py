@@ -72,15 +72,8 @@ def _next_count(items: int, characters: int) -> int:
     return max(min(PAGE, PAGE_CHARACTERS * items // max(characters, 1)), 1) if items else PAGE
 
 
-def batches(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
-    """Yield the items of a table in batches of at most `size`."""
-    items = list(stored.items())
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
-
-
 def batches_for_scripts(stored: dict[str, str], size: int) -> Iterator[list[tuple[str, str]]]:
-    """Yield the same, fewer items of long texts at a time."""
+    """Yield the items of a table in batches of at most `size`, fewer of long texts at a time."""
     batch: list[tuple[str, str]] = []
     characters = 0
     for field, value in stored.items():

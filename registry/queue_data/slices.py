@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from registry.plans import Argument, as_json
-from rocketmq_remoting.cooperative import Cooperative, run_to_completion
+from rocketmq_remoting.cooperative import Cooperative
 from rocketmq_remoting.typed import converted
 
 TOPICS_MAX = 500  # Lua costs about 1 µs a topic and table
@@ -91,13 +91,8 @@ class WrittenSlice(msgspec.Struct, frozen=True, array_like=True):
         return converted(reply, cls)
 
 
-def slices_of(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> list[Slice]:
-    """Return broker `name`'s changes as slices; a topic is whole in one of them."""
-    return run_to_completion(slicing(name, cause, topics, mappings))
-
-
 def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> Cooperative[list[Slice]]:
-    """Return what slices_of does, a slice each step."""
+    """Return broker `name`'s changes as slices, one each step; a topic is whole in one of them."""
     slices: list[Slice] = []
     for batch in _cut([Alike(*change, names) for change, names in topics.items()], TOPICS_MAX):
         slices += _fitting(Slice.of_topics(cause, name, batch))
@@ -109,7 +104,7 @@ def slicing(name: str, cause: str, topics: Changes, mappings: Iterable[Row] = ()
 
 
 def slices_of_few(name: str, cause: str, topics: Changes) -> tuple[Slice, ...]:
-    """Return what slices_of does of at most TOPICS_MAX topics."""
+    """Return what `slicing` does of at most TOPICS_MAX topics."""
     alike = tuple([Alike(*change, names) for change, names in topics.items()])
     return tuple(_fitting(Slice.of_topics(cause, name, alike))) if alike else ()
 

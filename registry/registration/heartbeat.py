@@ -6,8 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.errors import NotOwner
-from registry.events.heartbeat_log import log_heartbeat
 from registry.keys import Keys, member_key
+from registry.members import stored_version
 from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import NOTHING, Origin, Plan, ScriptCall, ScriptItem, as_json, exceptions
 from registry.registration.renewals import Renewal
@@ -15,6 +15,9 @@ from registry.removal import run_deferred
 from rocketmq_remoting.data_version import DataVersion
 
 NO_VERSION: Final = DataVersion(timestamp=-1)
+"""In place of a damaged one, and while a registration is incomplete: no broker sends it."""
+LOGGED_AT_ONCE: Final = 32
+"""Heartbeats a script: each is as many entries as its member has names."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
@@ -39,13 +42,22 @@ def renew_lease(
 ) -> Plan[Heartbeat]:
     """Renew the lease of (cluster, address) if it is registered; a heartbeat registers no member.
 
-    `event_code` is the request code under which an accepted one is logged (`registry.events.heartbeat_log`), None
+    `event_code` is the request code under which an accepted one is logged (`log_heartbeat`), None
     while none is. Raises NotOwner."""
     accepted = yield from _renewed(keys, cluster, address, origin, claimant)
     if event_code is None or accepted.version is None:
         return accepted
     yield from log_heartbeat(keys, cluster, address, event_code)
     return replace(accepted, renewal=None)  # the next one is logged too
+
+
+def log_heartbeat(keys: Keys, cluster: str, address: str, code: int) -> Plan[None]:
+    """Append an entry to `heartbeats` for each broker name under which (cluster, address) is registered.
+
+    Asked for by eventsHeartbeats. `code` is that of the request which renewed the lease: 103, 322 or 904."""
+    member = keys.member(member_key(cluster, address))
+    args = (cluster, address, int(code))
+    yield ScriptItem("log_heartbeats", (keys.heartbeats,), (member,), args, most=LOGGED_AT_ONCE)
 
 
 def _renewed(keys: Keys, cluster: str, address: str, origin: Origin, claimant: Claimant) -> Plan[Heartbeat]:
@@ -56,7 +68,7 @@ def _renewed(keys: Keys, cluster: str, address: str, origin: Origin, claimant: C
         case ["renewed", _, version, *of_principal]:
             may_repeat = claimant.proved or not of_principal
             renewal = Renewal.of(item, reply, reply[1:]) if may_repeat else None
-            return Heartbeat(_version(version), renewal=renewal)
+            return Heartbeat(stored_version(version) or NO_VERSION, renewal=renewal)
         case ["lapsed"]:
             return (yield from _reinstate(keys, cluster, address, origin, claimant))
         case ["owned", name, broker_id]:
@@ -79,7 +91,7 @@ def _reinstate(keys: Keys, cluster: str, address: str, origin: Origin, claimant:
     match reply:
         case ["renewed", version, event_id, deferred]:
             deferred_id = yield from run_deferred(keys, origin, only=deferred)
-            return Heartbeat(_version(version), deferred_id or event_id)
+            return Heartbeat(stored_version(version) or NO_VERSION, deferred_id or event_id)
         case ["owned", name, broker_id]:
             raise (yield from _refused(keys, Claim(cluster, name, broker_id, address), origin, claimant))
     return Heartbeat(None)
@@ -87,11 +99,3 @@ def _reinstate(keys: Keys, cluster: str, address: str, origin: Origin, claimant:
 
 def _refused(keys: Keys, claim: Claim, origin: Origin, claimant: Claimant) -> Plan[NotOwner]:
     return (yield from refused(keys, claimant, origin, claim, (claim.cluster, claim.address)))
-
-
-def _version(text: str) -> DataVersion:
-    """Return the stored data version; of damage, and while a registration is incomplete, one that no broker sends."""
-    try:
-        return DataVersion.from_text(text) if text else NO_VERSION
-    except ValueError:
-        return NO_VERSION

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from registry.damage.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
 from registry.errors import BrokerBusy, LimitReached, NotOwner, RegistrationRefused
-from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
 from registry.holder import Holder
 from registry.keys import Keys, member_key
@@ -19,7 +18,7 @@ from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
 from registry.registration.decision import Again, ClaimLost, Done, Full, Owned, Pending, Refused, SingleTopic
-from registry.registration.heartbeat import renew_lease
+from registry.registration.heartbeat import log_heartbeat, renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
 from registry.registration.registered import Registered
@@ -54,8 +53,8 @@ def register(
     `owner` is the connection it came over, `<worker>/<connection>`, and `host` where its peer came from;
     `delete_missing` is the option deleteTopicWithBrokerRegistration;
     `registration_cache` is that of a process which does this all the time;
-    `event_code` is the request code under which an accepted registration is logged (`registry.events.heartbeat_log`),
-    None while none is; `claimant` is the caller.
+    `event_code` is the request code under which an accepted registration is logged (`heartbeat.log_heartbeat`), None
+    while none is; `claimant` is the caller.
     Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner.
     """
     signed = signature(registration, delete_missing=delete_missing, claimant=claimant)

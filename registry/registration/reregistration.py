@@ -37,7 +37,37 @@ class Reregistration(msgspec.Struct, frozen=True):
 
     def item(self, origin: Origin) -> ScriptItem:
         """Return the item that writes at most one slice and its entry."""
-        return _item(self.context, origin, self.last, self.diff)
+        context, last, diff = self.context, self.last, self.diff
+        keys, r, signature = context.keys, context.registration, context.signature
+        member = context.member
+        assert signature.version is not None
+        assert last.signature.version is not None
+        growth = as_json({"limits": context.limits, "adds": diff.growth}) if diff.growth.is_any else b""
+        return ScriptItem(
+            "reregister_topics",
+            (keys.events_meta, keys.leases),
+            (keys.broker(r.name), keys.member(member), keys.alive(member)),
+            (
+                origin.op,
+                origin.actor,
+                origin.peer or "",
+                r.name,
+                r.cluster,
+                r.address,
+                member,
+                last.decision.epoch,
+                str(last.decision.generation),
+                last.signature.content,
+                last.signature.version.text(),
+                signature.content,
+                signature.version.text(),
+                context.owner or "",
+                growth,
+                *arguments(diff.slices[0] if diff.slices else None, diff.slices),
+            ),
+            with_order_table,
+            1 if diff.growth.is_any else _most(diff.slices),
+        )
 
     def written(self, reply: list[Any], blocks: TableBlocks) -> Done | None:
         """Return what the script replied, and cache what it wrote of a body with these blocks; None if it wrote
@@ -61,39 +91,6 @@ def can_reregister(context: RegisterContext, last: CachedTable) -> bool:
         and last.signature.version is not None
         and signature.version is not None
         and last.signature.version != signature.version
-    )
-
-
-def _item(context: RegisterContext, origin: Origin, last: CachedTable, diff: TableDiff) -> ScriptItem:
-    keys, r, signature = context.keys, context.registration, context.signature
-    member = context.member
-    assert signature.version is not None
-    assert last.signature.version is not None
-    growth = as_json({"limits": context.limits, "adds": diff.growth}) if diff.growth.is_any else b""
-    return ScriptItem(
-        "reregister_topics",
-        (keys.events_meta, keys.leases),
-        (keys.broker(r.name), keys.member(member), keys.alive(member)),
-        (
-            origin.op,
-            origin.actor,
-            origin.peer or "",
-            r.name,
-            r.cluster,
-            r.address,
-            member,
-            last.decision.epoch,
-            str(last.decision.generation),
-            last.signature.content,
-            last.signature.version.text(),
-            signature.content,
-            signature.version.text(),
-            context.owner or "",
-            growth,
-            *arguments(diff.slices[0] if diff.slices else None, diff.slices),
-        ),
-        with_order_table,
-        1 if diff.growth.is_any else _most(diff.slices),
     )
 
 

@@ -1,10 +1,11 @@
 """Reading what is stored of a broker's topics, as far as a registration needs it."""
 
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 from registry.keys import Keys
-from registry.long_work.scan import PAGE, batches, scan
+from registry.long_work.scan import PAGE, scan
 from registry.long_work.time_slices import cooperatively
 from registry.plans import Batch, Plan, call
 from registry.queue_data.queue_text import current
@@ -60,8 +61,8 @@ def _stored(key: str, epoch: str, only: Collection[str] | None) -> Plan[Texts]:
 
 
 def _current(stored: dict[str, str], epoch: str) -> Cooperative[Texts]:
-    texts: Texts = {}
-    for batch in batches(stored, PAGE):
-        texts.update(current(dict(batch), epoch))
+    texts, left = Texts(), iter(stored.items())
+    while batch := dict(islice(left, PAGE)):
+        texts.update(current(batch, epoch))
         yield
     return texts

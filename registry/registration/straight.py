@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from registry.plans import Origin, ScriptItem
+from registry.plans import Origin
 from registry.registration.cached_tables import CachedTables
 from registry.registration.decision import Done
 from registry.registration.diff import TOPICS_A_STEP, short_diff
@@ -34,15 +34,6 @@ class Change(msgspec.Struct, frozen=True):
     writing: Reregistration
     split: Split
     body_bytes: int
-
-    @property
-    def context(self) -> RegisterContext:
-        """Return the registration, its body taken out."""
-        return self.writing.context
-
-    def item(self, origin: Origin) -> ScriptItem:
-        """Return what writes it."""
-        return self.writing.item(origin)
 
     def written(self, reply: Any) -> Done | None:
         """Return what the script replied, None if it wrote nothing or the store could not serve."""

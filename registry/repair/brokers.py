@@ -8,10 +8,10 @@ import msgspec
 from redis.exceptions import ResponseError
 
 from registry.damage.key_types import is_wrong_type, types_of_brokers, types_of_leases, types_of_members
+from registry.damage.texts import readable
 from registry.expiry.worker_lease import names_of_members
 from registry.long_work.scan import members_of
 from registry.plans import Batch, Plan, call
-from registry.repair.names import readable
 from registry.repair.slices import BROKER, MEMBER, Slices
 from registry.repair.state import Repaired
 

@@ -1,9 +1,9 @@
 """What can be repaired of the KV configuration, of which there is no copy: types of keys, the list of namespaces."""
 
+from registry.damage.texts import readable
 from registry.keys import ORDER_TOPIC_CONFIG
 from registry.long_work.scan import members_of
 from registry.plans import Plan, call
-from registry.repair.names import readable
 from registry.repair.slices import Slices
 from registry.repair.state import Repaired
 

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 from redis.exceptions import ResponseError
 
 from registry.damage.key_types import Types, delete_wrong, is_wrong_type, types_of_brokers
+from registry.damage.texts import readable, spellings
 from registry.keys import Keys
 from registry.plans import Batch, Call, Origin, Pause, Plan, ScriptCall, as_json, ask, call
-from registry.repair.names import readable, spellings
 from registry.repair.state import Repaired, claim, note_progress
 
 T = TypeVar("T")

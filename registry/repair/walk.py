@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 from registry.clock import now_ms
 from registry.damage.key_types import types_of_lists
+from registry.damage.texts import readable
 from registry.keys import Keys
 from registry.long_work.scan import members_of
 from registry.plans import Origin, Plan
 from registry.repair.brokers import compare_brokers
 from registry.repair.kv import compare_kv
-from registry.repair.names import readable
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
 from registry.repair.state import Repaired, record, request_owed_round

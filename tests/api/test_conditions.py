@@ -62,9 +62,9 @@ def test_a_change_by_the_wire_and_by_an_older_release_is_one(
     second = etag(http)
     redis.hset(keys.kv("n"), "k", "c")
     assert len({first, second, etag(http)}) == 3
-    redis.set(keys.kv_versions("n"), "of another type")
+    redis.set(f"{keys.prefix}kv_versions:n", "of another type")
     assert put(http, "d", If_Match=etag(http)) == 200
-    assert etag(http).startswith(f'"{redis.hget(keys.kv_versions("n"), "k")!s}.')
+    assert etag(http).startswith(f'"{redis.hget(f"{keys.prefix}kv_versions:n", "k")!s}.')
 
 
 def test_a_value_that_the_client_has_is_not_sent_again(http: Http) -> None:

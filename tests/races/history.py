@@ -27,9 +27,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
-from registry.events.entry import FIRST, Event, EventId
-from registry.events.replay import BrokerState, Tables, replay, visible_at
+from registry.events.entry import FIRST, Event, EventId, EventKind
+from registry.events.replay import BrokerState, Tables, replay
+from registry.events.replay_checks import without
 
 Position: TypeAlias = tuple[int, int]  # an EventId, or between two
 BEGIN: Position = (0, 0)
@@ -46,6 +48,24 @@ class Group(msgspec.Struct, frozen=True):
 
     at: Position
     events: tuple[Event, ...]
+
+
+def visible_at(tables: Tables, later: Iterable[Event], at_ms: int) -> Tables:
+    """Return what readers saw at `at_ms` (Redis clock); `tables` are those of all entries up to then.
+
+    A lapse is recorded after it took effect: members are left out whose removal is among the entries `later`, but
+    was effective at `at_ms`. A broker without members is gone, and its topics with it (`Tables.living`)."""
+    brokers, seen = dict(tables.brokers), set[tuple[str, int]]()
+    for event in later:
+        if event.kind not in (EventKind.BROKER_REGISTERED, EventKind.BROKER_REMOVED):
+            continue
+        place = (event.get("broker"), event.number("id"))
+        broker = brokers.get(place[0])
+        over = "effective_ms" in event.fields and event.number("effective_ms") <= at_ms
+        if over and broker is not None and place not in seen:
+            brokers[place[0]] = replace(broker, addrs=without(broker.addrs, place[1]))
+        seen.add(place)
+    return replace(tables, brokers=brokers)
 
 
 class State(msgspec.Struct, frozen=True):

@@ -11,11 +11,11 @@ from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import Keys, member_key
 from registry.ownership import UNGUARDED, Claimant
 from registry.plans import Plan
+from registry.queue_data.queue_text import current
 from registry.registration.heartbeat import Heartbeat, renew_lease
 from registry.registration.register import Registered, register
 from registry.removal import Removal, expire, run_deferred, unregister
 from registry.routes import RouteView, read_route, route_of
-from registry.topics import topics_of_broker
 from rocketmq_remoting.route import TopicRouteData
 from tests.registry.brokers import address, origin, registration
 from tests.registry.check_tables import check_tables
@@ -95,11 +95,8 @@ class Namespace:
 
     def topics(self, name: str = "b1") -> dict[str, str]:
         """What is stored of a broker: `readQ,writeQ,perm,sysFlag` by topic."""
-        found = self.run(topics_of_broker(self.keys, name))
-        return {
-            topic: f"{data.read_queue_nums},{data.write_queue_nums},{data.perm},{data.topic_sys_flag}"
-            for topic, data in found.items()
-        }
+        epoch = self.store.hget(self.keys.broker(name), "epoch")
+        return {} if epoch is None else current(self.store.hgetall(self.keys.topics_of(name)), epoch)
 
     def addrs(self, name: str = "b1") -> dict[int, str]:
         """The places of a broker name, lapsed ones too."""

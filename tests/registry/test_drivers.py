@@ -12,9 +12,9 @@ from redis.exceptions import ResponseError
 from mqnamesrv.store import EmbeddedStore
 from registry.drivers import PIPELINE_MOST, PIPELINES, AsyncDriver, raised, run, unavailable
 from registry.errors import RegistrationRefused, StoreUnavailable
-from registry.events.heartbeat_log import AT_ONCE, log_heartbeat
 from registry.keys import Keys
 from registry.plans import Batch, Pause, Plan, ScriptCall, call
+from registry.registration.heartbeat import LOGGED_AT_ONCE, log_heartbeat
 from registry.registration.register import register
 from registry.store.connect import connect, connect_async
 from registry.topics import all_topics
@@ -301,5 +301,5 @@ def test_items_that_cost_more_are_few_a_call(store: EmbeddedStore, redis: redis_
         finally:
             await driver.close()
 
-    asyncio.run(at_once(3 * AT_ONCE + 1))
+    asyncio.run(at_once(3 * LOGGED_AT_ONCE + 1))
     assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == 4

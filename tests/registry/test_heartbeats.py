@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from mqnamesrv.store import EmbeddedStore
-from registry.events.heartbeat_log import log_heartbeat
 from registry.registration.cache import RegistrationCache
-from registry.registration.heartbeat import renew_lease
+from registry.registration.heartbeat import log_heartbeat, renew_lease
 from registry.registration.register import register
 from registry.store.connect import connect
 from rocketmq_remoting.codes import RequestCode

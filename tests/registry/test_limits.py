@@ -11,7 +11,6 @@ from registry.access_uses import CREDENTIALS_MOST, note_uses
 from registry.clusters import cluster_info
 from registry.drains import Drain, drain, drained_brokers, drained_names
 from registry.errors import ConfigNotFound, LimitReached, NotOwner
-from registry.events.heartbeat_log import log_heartbeat
 from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
 from registry.kv import delete, import_table, put, replace_table, table
@@ -20,7 +19,7 @@ from registry.options.catalogue import BY_KEY, GROWTH_LIMITS, Options
 from registry.ownership import Claimant, ReportedRefusals
 from registry.plans import Batch, Plan, ScriptCall, ScriptItem
 from registry.queue_data.rewrite import wipe_write_perm
-from registry.registration.heartbeat import renew_lease
+from registry.registration.heartbeat import log_heartbeat, renew_lease
 from registry.registration.register import Registered, register
 from registry.removal import release_owner
 from registry.repair.state import Repaired
@@ -418,7 +417,7 @@ def test_a_count_of_kv_bytes_that_is_not_true_is_made_anew(
     with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
         ns.run(put(ns.keys, "n", "k", "v" * 10_000, origin(), limits=limits))
     ns.rewritten = True
-    damage(ns, ns.keys.kv_bytes("n"))
+    damage(ns, f"{ns.keys.prefix}kv_bytes:n")
     ns.run(put(ns.keys, "n", "k", "v" * 17_000, origin(), limits=limits))
     with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
         ns.run(put(ns.keys, "n", "k", "v" * 20_000, origin(), limits=limits))

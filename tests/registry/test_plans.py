@@ -10,7 +10,7 @@ from registry.errors import BrokerBusy, ConfigNotFound
 from registry.expiry.worker_lease import Tick, tick
 from registry.keys import Keys
 from registry.kv import get, import_table, table
-from registry.long_work.scan import batches, members_of, scan, some_of
+from registry.long_work.scan import members_of, scan, some_of
 from registry.plans import (
     NOTHING,
     Acquire,
@@ -105,10 +105,6 @@ def test_a_set_is_read_in_pages() -> None:
 def test_a_command_takes_few_long_names() -> None:
     assert some_of(["a", "b", "c", "d"], 1, 2) == ["b", "c"]
     assert some_of(["x" * 400_000] * 3, 0, 3) == ["x" * 400_000]
-
-
-def test_a_table_in_batches() -> None:
-    assert list(batches({"a": "1", "b": "2", "c": "3"}, 2)) == [[("a", "1"), ("b", "2")], [("c", "3")]]
 
 
 def test_pairs_of_a_flat_reply() -> None:

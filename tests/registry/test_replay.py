@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from registry.events.entry import Event, EventId
-from registry.events.replay import ReplayError, Tables, replay, visible_at
+from registry.events.replay import ReplayError, Tables, replay
+from tests.races.history import visible_at
 from tests.registry.brokers import address, mapping_info
 from tests.registry.checkpoints import a_round
 from tests.registry.namespace import Namespace

@@ -49,7 +49,7 @@ def test_acting_master(one: StoredBroker, supported: bool, ids: list[int]) -> No
 def test_topics_of_member_synchronisation_have_no_acting_master() -> None:
     topic = "rmq_sys_SYNC_BROKER_MEMBER_b1"
     one = broker(ids=(1,), perm=4, acting=True, topic=topic)
-    route = route_of(stored(one, topic=topic), RouteView(acting_master=True))
+    route = route_of(stored(one, topic=topic), RouteView.of(Options(support_acting_master=True), topic, None))
     assert list(route.broker_datas[0].broker_addrs) == [1]
 
 

@@ -1,5 +1,7 @@
 """Tables cut into what one script and one entry may carry; queue data as it is stored."""
 
+from collections.abc import Iterable
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -11,11 +13,13 @@ from registry.queue_data.slices import (
     ROWS_MAX_BYTES,
     STAGED_TOPICS,
     TOPICS_MAX,
+    Changes,
     Row,
     Slice,
     arguments,
-    slices_of,
+    slicing,
 )
+from rocketmq_remoting.cooperative import run_to_completion
 from rocketmq_remoting.route import QueueData
 
 Rows = list[tuple[str, str, str, list[str]]]
@@ -26,6 +30,10 @@ changes = st.lists(
     ),
     unique_by=lambda change: change[0],
 )
+
+
+def slices_of(cause: str, topics: Changes, mappings: Iterable[Row] = ()) -> list[Slice]:
+    return run_to_completion(slicing("b1", cause, topics, mappings))
 
 
 def rows(slices: list[Slice]) -> Rows:
@@ -44,7 +52,7 @@ def test_slices_and_their_pieces_hold_every_change_once_and_in_order(
 ) -> None:
     given = {how: topics * repeated for how, topics in changes}
     expected = [(before, after, topic) for (before, after), topics in given.items() for topic in topics]
-    cut = slices_of("b1", "register", given)
+    cut = slices_of("register", given)
     assert pairs(rows(cut)) == expected
     assert sum(one.count for one in cut) == len(expected)
     staged = [small for part in cut for small in part.staged()]
@@ -64,20 +72,20 @@ def test_slices_and_their_pieces_hold_every_change_once_and_in_order(
 )
 def test_sizes(count: int, length: int, sizes: list[int]) -> None:
     names = [f"{number:03}".ljust(length, "x") for number in range(count)]
-    cut = slices_of("b1", "register", {("", "8,8,6,0"): names})
+    cut = slices_of("register", {("", "8,8,6,0"): names})
     assert [one.count for one in cut] == sizes
     assert all(len(one.rows) <= ROWS_MAX_BYTES or one.count == 1 for one in cut)
 
 
 def test_one_change_larger_than_an_entry_stands_alone() -> None:
     info = '{"currIdMap":{%s}}' % ",".join(f'"{number}":{number}' for number in range(9000))  # noqa: UP031
-    cut = slices_of("b1", "register", {}, [Row("S1", "", "{}"), Row("S2", "", info), Row("S3", "", "{}")])
+    cut = slices_of("register", {}, [Row("S1", "", "{}"), Row("S2", "", info), Row("S3", "", "{}")])
     assert [[row.topic for row in one.mappings] for one in cut] == [["S1"], ["S2"], ["S3"]]
 
 
 def test_mappings_come_behind_topics() -> None:
     mappings = [Row(f"S{number}", "", "{}") for number in range(MAPPINGS_MAX + 1)]
-    cut = slices_of("b1", "register", {("", "1,1,6,0"): ["T"]}, mappings)
+    cut = slices_of("register", {("", "1,1,6,0"): ["T"]}, mappings)
     assert [(one.kind, one.count) for one in cut] == [
         ("topics_changed", 1),
         ("mappings_changed", 100),
@@ -87,7 +95,7 @@ def test_mappings_come_behind_topics() -> None:
 
 
 def test_arguments_of_a_script() -> None:
-    topics, infos = slices_of("b1", "register", {("", "1,1,6,0"): ["T"]}, [Row("S", "{}", "")])
+    topics, infos = slices_of("register", {("", "1,1,6,0"): ["T"]}, [Row("S", "{}", "")])
     assert arguments(topics, (topics, infos)) == (
         *("0", "1", "2"),
         *("", "1,1,6,0", "1", "T"),
@@ -101,7 +109,7 @@ def test_arguments_of_a_script() -> None:
 
 @pytest.mark.parametrize(("changes", "topic"), [(("T",), "T"), (("T", "U"), "")])
 def test_an_entry_of_one_topic_names_it(changes: tuple[str, ...], topic: str) -> None:
-    one: Slice = slices_of("b1", "wipe", {("1,1,6,0", "1,1,4,0"): [*changes]})[0]
+    one: Slice = slices_of("wipe", {("1,1,6,0", "1,1,4,0"): [*changes]})[0]
     assert one.entry() == ("topics_changed", "wipe", one.rows, str(len(changes)), topic)
 
 

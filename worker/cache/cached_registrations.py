@@ -165,7 +165,7 @@ class CachedRegistrations:
         """Have a reply be to the registration whose change is written, from now on."""
         assert cached.renewal is not None
         cached.describe(change.split)
-        cached.renewal, cached.until = renewal_after(cached.renewal, change.context), 0.0
+        cached.renewal, cached.until = renewal_after(cached.renewal, change.writing.context), 0.0
         cached.body_bytes = change.body_bytes
         cached.uses = self._counters.uses(cached.code, change.body_bytes)
 

@@ -75,7 +75,7 @@ class Repeats:
             loop.call_soon(self._handle, decode(check.frame[4:]), peer, check.frame)
         elif check.change is not None:
             proof = check.cached.proof if isinstance(check.cached, CachedRegistration) else None
-            item = check.change.item(self._parts.origin(peer, proof or peer.standing.proof))
+            item = check.change.writing.item(self._parts.origin(peer, proof or peer.standing.proof))
             self._driver.ask(item, partial(self._written, check, check.change, peer, perf_counter()))
         else:
             until = now + renewal.good_for_s

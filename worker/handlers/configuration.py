@@ -1,15 +1,13 @@
 """Configuration of the name server: 318, 319."""
 
 import logging
-from collections.abc import Mapping
 from typing import Final
 
 from registry import settings
 from registry.options.catalogue import listing, out_of_range
-from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.properties import PropertiesError, format_properties, parse_properties
-from worker.dispatch import failure, handles
+from worker.dispatch import failure, handles, written
 from worker.logs.rate_limited_log import RateLimitedLog
 from worker.reply import Depends, Handled, Reply, Request
 
@@ -39,15 +37,10 @@ def update_namesrv_config(request: Request) -> Handled:
             request.peer.address,
             ", ".join(f"{key}={text}" for key, text in sorted(unusable.items())),
         )
-    return _updated(request, taken) if taken else Reply()
+    return written(settings.update(request.keys, taken, request.origin)) if taken else Reply()
 
 
 @handles(RequestCode.GET_NAMESRV_CONFIG)
 def get_namesrv_config(request: Request) -> Reply:
     """Body: `key=value` lines, sorted, with the values in force."""
     return Reply(body=format_properties(dict(listing(request.options))).encode(), depends=Depends())
-
-
-def _updated(request: Request, taken: Mapping[str, str]) -> Plan[Reply]:
-    event_id = yield from settings.update(request.keys, taken, request.origin)
-    return Reply(event_id=event_id)

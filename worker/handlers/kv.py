@@ -5,7 +5,7 @@ from registry.errors import ConfigNotFound
 from registry.plans import Plan
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.kv_table import KVTable, encode_kv_table
-from worker.dispatch import failure, handles
+from worker.dispatch import failure, handles, written
 from worker.reply import Depends, Handled, Reply, Request
 
 
@@ -16,7 +16,7 @@ def put_kv_config(request: Request) -> Handled:
     if namespace is None or key is None:
         return failure("namespace or key is null")
     value = request.get("value")
-    return _written(kv.put(request.keys, namespace, key, value, request.origin, limits=request.limits))
+    return written(kv.put(request.keys, namespace, key, value, request.origin, limits=request.limits))
 
 
 @handles(RequestCode.GET_KV_CONFIG)
@@ -34,7 +34,7 @@ def delete_kv_config(request: Request) -> Handled:
     namespace, key = request.get("namespace"), request.get("key")
     if namespace is None or key is None:
         return Reply()
-    return _written(kv.delete(request.keys, namespace, key, request.origin))
+    return written(kv.delete(request.keys, namespace, key, request.origin))
 
 
 @handles(RequestCode.GET_KVLIST_BY_NAMESPACE)
@@ -45,7 +45,3 @@ def get_kvlist_by_namespace(request: Request) -> Plan[Reply]:
         raise ConfigNotFound("namespace is missing")
     table = yield from kv.table(request.keys, namespace)
     return Reply(body=encode_kv_table(KVTable(table)), depends=Depends())
-
-
-def _written(plan: Plan[str]) -> Plan[Reply]:
-    return Reply(event_id=(yield from plan))

@@ -9,7 +9,7 @@ from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.route import QueueData, decode_route
 from rocketmq_remoting.topic_list import TopicList, encode_topic_list
 from worker.arguments import BODY_MOST
-from worker.dispatch import failure, handles
+from worker.dispatch import failure, handles, written
 from worker.handlers.drain_warning import warn_if_drained
 from worker.reply import Depends, Handled, Reply, Request
 
@@ -72,7 +72,7 @@ def delete_topic_in_namesrv(request: Request) -> Handled:
     topic = request.get("topic")
     if topic is None:
         return Reply()
-    return _written(
+    return written(
         topics.delete_topic(
             request.keys,
             topic,
@@ -124,7 +124,3 @@ def _topics_of_cluster(request: Request, cluster: str) -> Plan[Reply]:
 
 def _list(names: tuple[str, ...], *, kept: bool = True) -> Reply:
     return Reply(body=encode_topic_list(TopicList(names)), depends=Depends() if kept else None)
-
-
-def _written(plan: Plan[str]) -> Plan[Reply]:
-    return Reply(event_id=(yield from plan))
