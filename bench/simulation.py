@@ -46,6 +46,8 @@ from testbed.ports import free_port
 AGENTS, TOPICS, CONNECTIONS, WORKERS, SECONDS = 1_000, 1_000, 100_000, 6, 45.0
 OF_A_GENERATOR: Final = 500
 """Connections: no more than the server's backlog (serverSocketBacklog) holds, since all are opened at once."""
+OPENED_S: Final = 1800
+"""Connections that ask for nothing yet are not closed within this time: that is how long it may take to open all."""
 ROUTES_OF_A_CLIENT: Final = 2
 CHANGING, CHANGES = 20, 10.0
 """Brokers, and changes a second of all of them."""
@@ -374,7 +376,7 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     cores = sorted(os.sched_getaffinity(0))
-    options = {"MQNS_BIND_ADDRESS": "0.0.0.0"}
+    options = {"MQNS_BIND_ADDRESS": "0.0.0.0", "MQNS_SERVER_CHANNEL_MAX_IDLE_TIME_SECONDS": str(OPENED_S)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         setting = prepare(folder, rounds=1, seconds=given.seconds, warm_up_s=0)

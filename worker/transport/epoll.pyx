@@ -552,6 +552,13 @@ cdef class Transport:
     def get_write_buffer_size(self):
         return self._unwritten_bytes
 
+    def get_extra_info(self, name, default=None):
+        """Return "socket" only, of which nothing but `fileno` is known."""
+        return self if name == "socket" else default
+
+    def fileno(self):
+        return self._fd
+
     def pause_reading(self):
         if self._wanted & EPOLLIN:
             self._want(self._wanted & ~EPOLLIN)

@@ -69,6 +69,10 @@ class FrameReading(Protocol):
     def paused(self) -> bool:
         """Return whether it does not read for reasons of its own: no peer is slow then."""
 
+    @property
+    def behind(self) -> bool:
+        """Return whether bytes have come that this worker has not read yet: then it is slow, not the peer."""
+
     def read_on(self) -> None:
         """Resume: there is memory now."""
 
@@ -182,7 +186,7 @@ class FrameMemory:
         measured_s = now - frame.since
         if measured_s < (limits.crowded_s if crowded else limits.measured_s):
             return ""
-        if frame.received - frame.since_received < measured_s * limits.rate:
+        if frame.received - frame.since_received < measured_s * limits.rate and not reading.behind:
             return f"its frame came with less than {limits.rate} bytes a second"
         self._measure_from(frame, now)
         return ""

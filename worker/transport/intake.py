@@ -2,6 +2,8 @@
 time slice, and an incomplete frame waits for memory."""
 
 import asyncio
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import Protocol
 
 from worker.peer import Peer
@@ -46,6 +48,15 @@ class Intake:
     def known(self) -> bool:
         """Whether a broker is registered from there."""
         return self._connection.owner.service.known_hosts.knows(self._connection)
+
+    @property
+    def behind(self) -> bool:
+        """Whether bytes have come that were not read yet."""
+        if self._connection.closed:
+            return False
+        unread = bytearray(4)
+        ioctl(self._transport.get_extra_info("socket"), FIONREAD, unread)
+        return any(unread)
 
     def incomplete(self, length: int, received: int) -> None:
         """Note that so much has come of a frame of `length` bytes; 0 if no frame is incomplete.

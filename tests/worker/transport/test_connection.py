@@ -5,6 +5,7 @@ import gc
 import itertools
 import ssl
 from collections.abc import Callable, Iterable
+from socket import socketpair
 from unittest.mock import Mock
 
 import pytest
@@ -49,6 +50,10 @@ def no_slice_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.transport.request_reader.perf_counter", lambda: 0.0)
 
 
+QUIET = socketpair()
+"""Over which nothing ever comes."""
+
+
 class Socket(asyncio.Transport):
     """Keeps what is written; `unread` is what the peer's system has not taken."""
 
@@ -63,6 +68,9 @@ class Socket(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes.append(bytes(data))
         self.written()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return QUIET[0] if name == "socket" else default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass

@@ -17,7 +17,7 @@ class Reading:
     def __init__(self, memory: FrameMemory, host: str, known: bool) -> None:
         self.memory, self.host, self.known = memory, host, known
         self.resumed = 0
-        self.paused = False
+        self.paused = self.behind = False
         self.aborted: list[str] = []
 
     def read_on(self) -> None:
@@ -272,3 +272,15 @@ def test_however_many_wait_one_more_costs_the_same() -> None:
     for one in waiting:
         one.end()
     assert process_time() - began < 5  # it was half a minute: each looked at all the others
+
+
+def test_a_worker_that_is_behind_cuts_none_off() -> None:
+    memory = Memory()
+    behind, slow = memory.reading(), memory.reading("10.0.0.2")
+    behind.behind = True
+    for reading in (behind, slow):
+        reading.grow(8, BIG)
+    assert (len(memory.looked(20)), memory.taken) == (1, 8)
+    behind.behind = False
+    assert memory.looked(23) == []
+    assert (len(memory.looked(25)), memory.taken) == (1, 0)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial, wraps
 from time import perf_counter
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -25,6 +26,7 @@ from worker.cache.cached_requests import CHECKS_MOST, CachedReply, CachedRequest
 from worker.counters import Counters
 from worker.reply import Reply
 from worker.transport.connection import Connection
+from worker.transport.intake import Intake, IntakeConnection
 from worker.transport.transports import EpollTransports, transports
 
 HIGH = 100_000
@@ -515,3 +517,21 @@ async def test_a_slow_time_slice_leaves_out_those_that_it_ended(ends: Ends) -> N
     await ends.idle()
     assert len(handed) == 9
     assert sum("lost" in one.calls for one in ends.opened) == 7
+
+
+@over_either
+async def test_a_worker_knows_of_bytes_that_it_has_not_read(ends: Ends) -> None:
+    connection = SimpleNamespace(closed=False)
+    intake = Intake(cast(IntakeConnection, connection), ends.protocol.transport)
+    assert not intake.behind
+    ends.protocol.transport.pause_reading()
+    await ends.idle()
+    ends.peer.send(b"x" * 256)
+    assert intake.behind
+    ends.protocol.transport.resume_reading()
+    await ends.until(lambda: len(ends.protocol.received) == 256)
+    assert not intake.behind
+    ends.protocol.transport.abort()
+    connection.closed = True
+    await ends.until(lambda: "lost" in ends.protocol.calls)
+    assert not intake.behind
