@@ -118,7 +118,7 @@ def _steady_rows(
     samples: Sequence[Sample],
 ) -> Iterator[Seen]:
     given = on.given
-    model = size.needs(deployment(given), costs.measured(), given.workers)
+    model = size.needs(deployment(given), costs.measured())
     *lookups, _ = samples  # the last are changes
     lost = sum(sample.lost + sample.errors for sample in samples)
     asked = sum(sample.answers for sample in lookups) / given.seconds
@@ -226,6 +226,7 @@ def deployment(given: argparse.Namespace) -> Deployment:
         topics_per_client=ROUTES_OF_A_CLIENT,
         changes_per_second=CHANGES,
         cluster_info_seconds=5 * number / given.agents,
+        workers=given.workers,
     )
 
 

@@ -17,10 +17,14 @@ REGISTRATION_S: Final = 30.0
 """Period of whole registrations (registerNameServerPeriod); a client asks for each of its topics' routes as often."""
 
 HEARTBEAT_S: Final = 1.0
-"""Period of heartbeats of brokers with enableSlaveActingMaster."""
+"""Period of heartbeats of brokers with enableSlaveActingMaster. They are data-version queries (322), but 904 where
+compatibleWithOldNameSrv is off."""
 
 USED: Final = 0.6
 """Share of a core or a network that is planned with: what is fuller answers late."""
+
+LEAST: Final = 1e-4
+"""Times a size for which it is tried whether that fits."""
 
 FULL: Final = 0.9
 """Share of the connections of a worker that is planned with: they are spread evenly, but not quite."""
@@ -33,6 +37,9 @@ REFILL_S: Final = 30.0
 
 READER_AWAY_S: Final = 3600.0
 """Time for which a reader of the stream may be away."""
+
+EVENTS_MOST: Final = 1_000_000
+"""Entries that the stream keeps at most (lua/includes/emit.lua), whatever eventsMaxBytes says."""
 
 DAY_S: Final = 86_400.0
 LANDINGS_DAY: Final = 24
@@ -47,7 +54,8 @@ HEADER_BYTES: Final = 250
 class Deployment(Struct, frozen=True):
     """What a name server is for. `changes_per_second` are registrations with a changed topic; None: each topic on each
     of its brokers changes once a week. `acting_masters` are brokers with enableSlaveActingMaster. Brokers of 5.x ask
-    for the list of all brokers every `cluster_info_seconds`; 0: none does, as of 4.x."""
+    for the list of all brokers every `cluster_info_seconds`; 0: none does, as of 4.x. `workers` of `max_connections`
+    are there; 0: as many as are needed."""
 
     brokers: int
     topics: int
@@ -59,9 +67,11 @@ class Deployment(Struct, frozen=True):
     cluster_info_seconds: float = 5.0
     network_gbit: float = 10.0
     store_gb: float = 16.0
+    workers: int = 0
+    max_connections: int = Options().max_connections
 
     def times(self, factor: float) -> "Deployment":
-        """Return one of so many times the brokers, topics, clients and changes."""
+        """Return one of so many times the brokers, topics, clients and changes, and the same workers."""
         changes = self.changes_per_second
         return replace(
             self,
@@ -136,19 +146,19 @@ def load_of(of: Deployment) -> Load:
         heartbeats=of.acting_masters / HEARTBEAT_S,
         cluster_infos=of.brokers / of.cluster_info_seconds if of.cluster_info_seconds else 0.0,
         # a broker that may act as a master asks for its member group each second
-        lookups=of.clients * of.topics_per_client / REGISTRATION_S + of.acting_masters / HEARTBEAT_S,
+        lookups=of.clients * _topics(of) / REGISTRATION_S + of.acting_masters / HEARTBEAT_S,
         table=pairs / of.brokers,
         pairs=pairs,
         connections=of.clients + of.brokers,
     )
 
 
-def needs(of: Deployment, costs: Costs, workers: int | None = None) -> Needs:
-    """Return what it takes, with as many workers as it needs or with so many."""
+def needs(of: Deployment, costs: Costs) -> Needs:
+    """Return what it takes."""
     load = load_of(of)
-    for_connections = math.ceil(load.connections / (FULL * Options().max_connections))
+    for_connections = math.ceil(load.connections / (FULL * of.max_connections))
     for_cpu = _workers_for_cpu(of, load, costs)
-    count = workers or max(2, for_connections, for_cpu)
+    count = of.workers or max(2, for_connections, for_cpu)
     asked = _asked(of, count)
     size = _Size(of, load, costs, count)
     cache = asked * costs.topic_worker.at(_width(of))
@@ -156,11 +166,7 @@ def needs(of: Deployment, costs: Costs, workers: int | None = None) -> Needs:
     events_day = load.changes * costs.events.at(load.table) * DAY_S
     options = Options()
     tables = of.topics * costs.topic_store.at(_width(of)) + costs.broker_store.each * of.brokers
-    kept_s = (
-        min(options.events_max_bytes / event_bytes, options.events_retention_millis / 1000)
-        if event_bytes
-        else 0.0
-    )
+    kept_s = min(options.events_retention_millis / 1000, *_kept_s(load, costs))
     found = Needs(
         load=load,
         workers=count,
@@ -189,17 +195,25 @@ def needs(of: Deployment, costs: Costs, workers: int | None = None) -> Needs:
         limits=(),
         options=tuple(_options(of, load, cache)),
     )
-    limits = sorted(_limits(of, found, size.own() / US), key=lambda limit: -limit.share)
+    limits = sorted(_limits(of, costs, found, size.own() / US), key=lambda limit: -limit.share)
     return replace(found, limits=tuple(limits))
 
 
+def _kept_s(load: Load, costs: Costs) -> tuple[float, float]:
+    """Return for how long the stream keeps its entries by their bytes, and by their number."""
+    event_bytes = load.changes * costs.event_bytes.at(load.table)
+    entries = load.changes * costs.events.at(load.table)
+    by_bytes = Options().events_max_bytes / event_bytes if event_bytes else math.inf
+    return by_bytes, EVENTS_MOST / entries if entries else math.inf
+
+
 def breaks_at(of: Deployment, costs: Costs) -> tuple[float, Limit]:
-    """Return how many times as large it may become, and the limit that it then meets."""
+    """Return how many times as large it may become, and the limit that it then meets; LEAST if it may not at all."""
 
     def first(factor: float) -> Limit:
         return needs(of.times(factor), costs).limits[0]
 
-    low, high = 1e-4, 1e4
+    low, high = LEAST, 1e4
     while high / low > 1.01:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if first(middle).share < 1 else (low, middle)
@@ -221,7 +235,7 @@ class _Size(Struct, frozen=True):
         return (
             load.registrations * costs.unchanged.worker.at(load.table)
             + load.changes * change
-            + batched(costs.heartbeat.worker, load.heartbeats, self.workers)
+            + batched(costs.version_query.worker, load.heartbeats, self.workers)
             + load.cluster_infos * costs.cluster_info.worker.at(self.of.brokers)
             + load.lookups * costs.lookup.worker.at(_width(self.of))
         )
@@ -244,7 +258,7 @@ class _Size(Struct, frozen=True):
             + load.registrations * costs.unchanged.store.at(load.table)
             + load.changes * costs.change.store.at(load.table)
             + (load.changes * costs.following.store.each + costs.resting.store.each) * (self.workers - 1)
-            + batched(costs.heartbeat.store, load.heartbeats, self.workers)
+            + batched(costs.version_query.store, load.heartbeats, self.workers)
             + self.workers * self.fills() * costs.missed.store.at(_width(self.of))
         )
 
@@ -284,9 +298,14 @@ def _width(of: Deployment) -> float:
     return min(of.brokers_per_topic, of.brokers)
 
 
+def _topics(of: Deployment) -> float:
+    """Return the topics of a client."""
+    return min(of.topics_per_client, of.topics)
+
+
 def _asked(of: Deployment, workers: int) -> float:
     """Return of how many topics a worker's clients ask, when topics and workers are drawn by lot."""
-    return of.topics * -math.expm1(-of.clients * of.topics_per_client / (workers * of.topics))
+    return of.topics * (0.0 - math.expm1(-of.clients * _topics(of) / (workers * of.topics)))
 
 
 def _workers_for_cpu(of: Deployment, load: Load, costs: Costs) -> int:
@@ -328,7 +347,7 @@ def _options(of: Deployment, load: Load, cache: float) -> Iterator[tuple[str, in
         yield "routeCacheBytes", math.ceil(1.2 * cache)
 
 
-def _limits(of: Deployment, found: Needs, own: float) -> Iterator[Limit]:
+def _limits(of: Deployment, costs: Costs, found: Needs, own: float) -> Iterator[Limit]:
     """Yield all limits, in no order. `own` is what a worker takes however many there are, in cores."""
     network = USED * of.network_gbit * GB / 8
     for_network = FEWER_LISTS if found.cluster_info_sent > found.sent / 2 else BALANCERS
@@ -338,8 +357,15 @@ def _limits(of: Deployment, found: Needs, own: float) -> Iterator[Limit]:
     yield _limit(NETWORK, found.sent, network, gbit, for_network)
     yield _limit(STORE_MEMORY, found.store_limit_bytes, of.store_gb * GB, gigabytes, NAMESPACES)
     yield _limit(REFILL, found.refill_s, REFILL_S, seconds, KEPT)
-    if found.events_kept_s:
-        yield _limit(EVENTS, READER_AWAY_S, found.events_kept_s, hours, LONGER)
+    if of.workers:  # else they are as many as these need
+        yield _limit(WORKERS, found.worker_cpu / of.workers, USED, cores, MORE)
+        yield _limit(
+            CONNECTIONS, found.load.connections / of.workers, FULL * of.max_connections, number, MORE
+        )
+    by_bytes, by_number = _kept_s(found.load, costs)
+    yield _limit(
+        EVENTS, READER_AWAY_S, found.events_kept_s, hours, LONGER if by_bytes <= by_number else SOONER
+    )
 
 
 def _limit(name: str, used: float, allowed: float, text: Callable[[float], str], cure: str) -> Limit:
@@ -347,7 +373,9 @@ def _limit(name: str, used: float, allowed: float, text: Callable[[float], str],
 
 
 STORE_CPU: Final = "CPU of Redis"
-FOLLOWERS: Final = "what each worker does for changes"
+WORKERS: Final = "CPU of each worker"
+CONNECTIONS: Final = "connections of each worker"
+FOLLOWERS: Final = "what each worker does, however many there are"
 STORE_NETWORK: Final = "network of Redis"
 NETWORK: Final = "network of the service"
 STORE_MEMORY: Final = "memory of Redis"
@@ -357,8 +385,9 @@ NAMESPACES: Final = (
     "several namespaces, each on a Redis of its own (redisUrl): a cluster's brokers and clients use one"
 )
 COARSER: Final = (
-    "fewer, fuller workers (maxConnections); one entry for all changes of a moment is not built yet"
+    "several namespaces, each with its changes; one entry for all changes of a moment is not built yet"
 )
+MORE: Final = "more workers (--workers)"
 REPLICAS: Final = (
     "fewer, fuller workers (maxConnections); workers that follow and read a replica are not built yet"
 )
@@ -371,11 +400,19 @@ KEPT: Final = (
     "a Redis that is not emptied (a replica with min-replicas-to-write 1, appendonly yes), or namespaces"
 )
 LONGER: Final = "more memory for the stream (eventsMaxBytes)"
+SOONER: Final = (
+    "several namespaces: a stream has a million entries at most; a reader that was away begins with a round"
+)
 
 
 def cores(value: float) -> str:
     """Return an amount of CPU as text."""
     return f"{value:.2f} cores"
+
+
+def number(value: float) -> str:
+    """Return a number as text."""
+    return f"{value:,.0f}"
 
 
 def gbit(value: float) -> str:

@@ -9,7 +9,8 @@ from mqnamesrv.size import load_of
 
 
 def test_what_the_simulation_tells_the_model() -> None:
-    given = argparse.Namespace(agents=100, topics=50, connections=3_000)
+    given = argparse.Namespace(agents=100, topics=50, connections=3_000, workers=6)
+    assert simulation.deployment(given).workers == 6
     load = load_of(simulation.deployment(given))
     assert len(list(simulation.topic_names(given))) == 500
     assert load.table == pytest.approx(50)

@@ -64,7 +64,7 @@ def test_brokers_of_4x_ask_for_no_list() -> None:
 )
 def test_cpu_of_workers(of: dict[str, Cpu], used: float) -> None:
     """Of three; µs a second. The first is what they share, `following` and `idle` each has."""
-    assert needs(SMALL, costing(**of), 3).worker_cpu == pytest.approx(used / 1e6)
+    assert needs(replace(SMALL, workers=3), costing(**of)).worker_cpu == pytest.approx(used / 1e6)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_cpu_of_workers(of: dict[str, Cpu], used: float) -> None:
     ],
 )
 def test_cpu_of_the_store(of: dict[str, Cpu], used: float) -> None:
-    assert needs(SMALL, costing(**of), 3).store_cpu == pytest.approx(used / 1e6)
+    assert needs(replace(SMALL, workers=3), costing(**of)).store_cpu == pytest.approx(used / 1e6)
 
 
 def test_changed_routes_are_read_again_by_workers_that_were_asked_for_them() -> None:
     """Of 1,000 topics the 300 clients of each of three workers know 26 %: 1 - e^-0.3."""
-    found = needs(SMALL, costing(missed=Cpu(line(0.0, 100.0), line(0.0, 10.0), FREE)), 3)
+    found = needs(replace(SMALL, workers=3), costing(missed=Cpu(line(0.0, 100.0), line(0.0, 10.0), FREE)))
     known = 1 - math.exp(-0.3)
     assert found.worker_cpu == pytest.approx(3 * 2 * known * 100 / 1e6)
     assert found.store_cpu == pytest.approx(3 * 2 * known * 10 / 1e6)
@@ -110,7 +110,7 @@ def test_connections_decide_the_number_of_workers() -> None:
 
 def test_cpu_decides_the_number_of_workers() -> None:
     """30,000 lookups a second of 100 µs are 3 cores; each worker has 0.6, and takes 0.1 itself."""
-    of = Deployment(1, 10, 9_000, topics_per_client=100, brokers_per_topic=1, changes_per_second=0)
+    of = Deployment(1, 100, 9_000, topics_per_client=100, brokers_per_topic=1, changes_per_second=0)
     found = needs(of, costing(lookup=worker(0.0, 100.0), idle=worker(0.0, 1e5)))
     assert (found.workers, found.workers_for_cpu) == (6, 6)
 
@@ -121,7 +121,7 @@ def test_one_worker_is_not_enough() -> None:
 
 def test_memory() -> None:
     found = needs(
-        SMALL,
+        replace(SMALL, workers=3),
         costing(
             topic_store=line(100.0, 50.0),
             broker_store=line(1_000.0),
@@ -130,7 +130,6 @@ def test_memory() -> None:
             connection_kernel=line(3.0),
             topic_worker=line(7.0),
         ),
-        3,
     )
     tables = 1_000 * 350 + 30 * 1_000
     assert found.events_kept_s == 86_400  # 1,000 bytes a second: the day comes before 256 MB
@@ -156,6 +155,31 @@ def test_events_and_pipeline() -> None:
     assert found.events_day == 2 * 2 * 86_400
     assert found.landing_cpu_s_day == pytest.approx(345.6 + 24 * 2)
     assert found.events_kept_s == (256 << 20) / 2e6
+
+
+def test_the_stream_keeps_a_day_and_a_million_entries() -> None:
+    """However many bytes it may have; a longer time needs fewer changes, not more memory."""
+    assert needs(replace(SMALL, changes_per_second=0), costing()).events_kept_s == 86_400
+    found = needs(replace(SMALL, changes_per_second=1_000), costing(events=line(0.0, 1.0)))
+    assert found.events_kept_s == 1_000
+    assert (found.limits[0].name, found.limits[0].share) == (size.EVENTS, 3.6)
+    assert found.limits[0].cure == size.SOONER
+
+
+def test_heartbeats_are_the_queries_that_brokers_send_by_default() -> None:
+    of = replace(SMALL, acting_masters=10)
+    found = needs(of, costing(version_query=Cpu(line(3.0), line(7.0), FREE), heartbeat=worker(1e6)))
+    assert (found.worker_cpu, found.store_cpu) == pytest.approx((30 / 1e6, 70 / 1e6))
+
+
+def test_workers_and_their_connections_may_be_given() -> None:
+    of = Deployment(10, 10, 900 - 10, max_connections=100)
+    assert needs(of, costing()).workers == 10
+    given = needs(replace(of, workers=3), costing(idle=worker(0.0, 3e5)))
+    shares = {limit.name: limit.share for limit in given.limits}
+    assert given.workers == 3
+    assert shares[size.CONNECTIONS] == pytest.approx(300 / 90)
+    assert shares[size.WORKERS] == pytest.approx(0.3 / 0.6)
 
 
 def test_the_fullest_comes_first() -> None:
@@ -217,6 +241,22 @@ def test_it_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     printed = json.loads(capsys.readouterr().out)
     assert printed["load"]["heartbeats"] == 7
     assert printed["workers"] == needs(of, costs.measured()).workers
+    factor, limit = breaks_at(of, costs.measured())
+    assert (printed["breaks_at"], printed["breaks_first"]["name"]) == (factor, limit.name)
+    assert printed["conditions"]["machine"] == costs.measured().conditions.machine
+
+
+def test_one_broker_without_clients(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["size", "--brokers", "1", "--topics", "1", "--clients", "0"], {}) == 0
+    printed = capsys.readouterr().out
+    assert "of which routes 0.00 GB" in printed
+    assert "CPU needs 1, connections 1; two at least" in printed
+
+
+def test_what_fits_at_no_size(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--brokers", "1", "--topics", "1", "--clients", "1", "--store-gb", "0.0001"]
+    assert cli.run(["size", *words], {}) == 0
+    assert "Fits at no size: memory of Redis" in capsys.readouterr().out
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,6 +282,7 @@ RIGHT = {"--brokers": "10", "--topics": "10", "--clients": "10"}
         ({"--network-gbit": "0"}, "argument --network-gbit: 0 is not above 0"),
         ({"--acting-masters": "11"}, "argument --acting-masters: 11 are more than the 10 of --brokers"),
         ({"--brokers-per-topic": "11"}, "argument --brokers-per-topic: 11 are more than the 10 of --brokers"),
+        ({"--topics-per-client": "11"}, "argument --topics-per-client: 11 are more than the 10 of --topics"),
         ({"--broker": "11"}, "unrecognized arguments: --broker=11"),
     ],
 )
