@@ -130,7 +130,7 @@ RULES: Final = {
         "brokerIP1 is the address that the broker listens at.", "mqns -n {server} brokers"
     ),
     "address-loopback": Rule(
-        "brokerIP1 is not set, and the broker took the first address of its machine.",
+        "brokerIP1 is such an address, or is not set and the broker took the first address of its machine.",
         "mqns -n {server} brokers",
     ),
     "address-link-local": Rule(
@@ -144,8 +144,9 @@ RULES: Final = {
         "brokerIP1 is an address of the private network.", "nc -vz {address_host} {address_port}"
     ),
     "broker-unreachable": Rule(
-        "The broker has ended or hangs, a firewall is between, or it registered an address that is not reached from "
-        "here. A dead broker stays in routes until its registration ends (120 s by default).",
+        "The broker has ended or hangs, is an agent without `listen`, a firewall is between, or it registered an "
+        "address that is not reached from here. A dead broker stays in routes until its registration ends (120 s by "
+        "default).",
         "nc -vz {address_host} {address_port}",
     ),
     # brokers

@@ -269,7 +269,7 @@ def test_the_table_says_all_of_it(ns: Scene, listening: Listening) -> None:
     lines = ended.out.splitlines()
     at = lines.index(f"WARNING address-loopback at {address(ns.server)}")
     assert lines[at + 1].startswith("  broker-a (id 0) registered ")
-    assert lines[at + 2].startswith("  why: brokerIP1 is not set")
+    assert lines[at + 2].startswith("  why: brokerIP1 is such an address")
     assert lines[at + 3].startswith("  -> Set brokerIP1")
     assert lines[at + 4] == f"  $ mqns -n {address(ns.server)} brokers"
     assert ended.out.endswith("0 errors, 1 warning, 1 info\n")
