@@ -21,24 +21,27 @@ TEXTS_MOST: Final = 2000
 """Texts of one member."""
 COST: Final = 1000
 BLOCK_COST: Final = 250
-"""Bytes that a table takes, and a block (which stands for 32 KB of a body) or a text of it."""
+TEXT_COST: Final = 170
+"""Bytes that a table takes, and a block (which stands for 32 KB of a body) or a text of it, beside its topic's name."""
 
 
 class CachedTable(msgspec.Struct, frozen=True):
     """The signature of a member's last registration, and the decision on it.
 
     `slices` are the blocks of the body that are stored as they were; `texts` is what is stored of all topics that it
-    names, and maybe of others, None when those are many."""
+    names, and maybe of others, None when those are many; the names take `names_bytes`."""
 
     signature: Signature
     decision: Decision
     slices: dict[bytes, Block]
     texts: dict[str, str] | None = None
+    names_bytes: int = 0
 
     @property
     def cost(self) -> int:
         """Return its bytes."""
-        return COST + BLOCK_COST * (len(self.slices) + len(self.texts or ()))
+        texts = 0 if self.texts is None else TEXT_COST * len(self.texts) + self.names_bytes
+        return COST + BLOCK_COST * len(self.slices) + texts
 
 
 class CachedTables:

@@ -1,5 +1,7 @@
 """The cached table of the member that registers, if the process caches tables."""
 
+from sys import getsizeof
+
 from msgspec.structs import replace
 
 from registry.registration.cached_tables import TEXTS_MOST, CachedTable, CachedTables
@@ -41,11 +43,15 @@ class MemberTable:
         self._tables.drop(self._member)
         if not (diff.applied and decision.every and blocks.unique):
             return
-        texts = _texts(None if before is None else before.texts, diff.texts, whole=not blocks.unchanged)
+        known, known_bytes = (None, 0) if before is None else (before.texts, before.names_bytes)
+        count = len(known or ())
+        texts = _texts(known, diff.texts, whole=not blocks.unchanged)
+        same_names = texts is not None and texts is known and len(texts) == count
+        names_bytes = known_bytes if same_names else sum(map(getsizeof, texts or ()))
         state = decision.done(done.epoch, done.generation)
         self._tables.put(
             self._member,
-            CachedTable(self._context.signature, state, blocks.current, texts),
+            CachedTable(self._context.signature, state, blocks.current, texts, names_bytes),
         )
 
     def restamp(self, table: CachedTable | None) -> None:

@@ -6,6 +6,7 @@ is as good as renewed; the same request gets the same reply without the store.
 """
 
 from collections.abc import Callable, Iterable
+from sys import getsizeof
 from typing import Any, Final, Self
 
 import msgspec
@@ -104,4 +105,4 @@ class _Renewed(Stamp):
 
 
 def _cost(args: Arguments, _: _Renewed) -> int:
-    return COST + sum(len(str(arg)) for arg in args)
+    return COST + sum(map(getsizeof, args))

@@ -248,3 +248,21 @@ def test_texts_are_kept_as_long_as_there_is_much_room() -> None:
     with_texts = [number for number in range(100) if tables_cache.last(f"m{number}") == table]
     assert with_texts == list(range(BYTES_MOST // 2 // table.cost))
     assert tables_cache.last("m99") == replace(table, texts=None)
+
+
+def test_a_table_costs_what_its_names_take(ns: Namespace) -> None:
+    """A character outside of ASCII makes all of its name four times as long."""
+
+    def size(broker: str, name: str) -> int:
+        cache, tables_cache = caches()
+        topics = {f"{number}{name}": "1,1,6,0" for number in range(300)}
+        sizes = []
+        for version, first in enumerate(("1,1,6,0", "2,2,6,0"), 1):
+            topics[f"0{name}"] = first
+            asked = registration(broker, topics=topics, version=version)
+            ns.run(register(ns.keys, asked, origin(), registration_cache=cache))
+            sizes.append(tables_cache._tables.size)
+        assert sizes[0] == sizes[1]
+        return sizes[0]
+
+    assert size("b2", "\U0001f600" + "x" * 100) - size("b1", "x" * 101) >= 300 * 300

@@ -70,8 +70,8 @@ class FrameReading(Protocol):
         """Return whether it does not read for reasons of its own: no peer is slow then."""
 
     @property
-    def behind(self) -> bool:
-        """Return whether bytes have come that this worker has not read yet: then it is slow, not the peer."""
+    def unread(self) -> int:
+        """Return how many bytes have come that this worker has not read yet: their peer is not slow."""
 
     def read_on(self) -> None:
         """Resume: there is memory now."""
@@ -186,7 +186,8 @@ class FrameMemory:
         measured_s = now - frame.since
         if measured_s < (limits.crowded_s if crowded else limits.measured_s):
             return ""
-        if frame.received - frame.since_received < measured_s * limits.rate and not reading.behind:
+        least = frame.since_received + measured_s * limits.rate
+        if frame.received < least and frame.received + reading.unread < least:
             return f"its frame came with less than {limits.rate} bytes a second"
         self._measure_from(frame, now)
         return ""

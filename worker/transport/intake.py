@@ -3,6 +3,7 @@ time slice, and an incomplete frame waits for memory."""
 
 import asyncio
 from fcntl import ioctl
+from sys import byteorder
 from termios import FIONREAD
 from typing import Protocol
 
@@ -50,13 +51,13 @@ class Intake:
         return self._connection.owner.service.known_hosts.knows(self._connection)
 
     @property
-    def behind(self) -> bool:
-        """Whether bytes have come that were not read yet."""
+    def unread(self) -> int:
+        """How many bytes have come that were not read yet."""
         if self._connection.closed:
-            return False
-        unread = bytearray(4)
-        ioctl(self._transport.get_extra_info("socket"), FIONREAD, unread)
-        return any(unread)
+            return 0
+        count = bytearray(4)
+        ioctl(self._transport.get_extra_info("socket"), FIONREAD, count)
+        return int.from_bytes(count, byteorder)
 
     def incomplete(self, length: int, received: int) -> None:
         """Note that so much has come of a frame of `length` bytes; 0 if no frame is incomplete.

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from sys import getsizeof
 
 import pytest
 from hypothesis import given
@@ -226,6 +227,15 @@ def test_no_frame_is_kept_that_is_too_long_to_be_found(kind: SerializeType) -> N
         assert len(encode(asked)) == FRAME_LONGEST + over
         keep(cached, asked)
         assert len(cached) == 1 - over
+
+
+@pytest.mark.parametrize("value", ["x" * 20_000, "\U0001f600" + "x" * 20_000], ids=["ascii", "wide"])
+def test_fields_cost_what_they_take(value: str) -> None:
+    """Of one with a key they are kept; a character outside of ASCII makes all of its text four times as long."""
+    cached = empty()
+    keep(cached, registration(FIRST, AccessKey="k", Signature=f"{'A' * 27}=", junk=value))
+    assert len(cached) == 1
+    assert cached.replies.size > getsizeof(value) + len(value)
 
 
 def test_a_header_of_no_kind_is_not_found() -> None:

@@ -17,7 +17,7 @@ class Reading:
     def __init__(self, memory: FrameMemory, host: str, known: bool) -> None:
         self.memory, self.host, self.known = memory, host, known
         self.resumed = 0
-        self.paused = self.behind = False
+        self.paused, self.unread = False, 0
         self.aborted: list[str] = []
 
     def read_on(self) -> None:
@@ -274,13 +274,13 @@ def test_however_many_wait_one_more_costs_the_same() -> None:
     assert process_time() - began < 5  # it was half a minute: each looked at all the others
 
 
-def test_a_worker_that_is_behind_cuts_none_off() -> None:
+def test_a_peer_is_not_slow_while_a_worker_has_not_read_what_it_sent() -> None:
     memory = Memory()
-    behind, slow = memory.reading(), memory.reading("10.0.0.2")
-    behind.behind = True
-    for reading in (behind, slow):
+    ahead, trickling = memory.reading(), memory.reading("10.0.0.2")
+    ahead.unread, trickling.unread = 80 * K, 40 * K  # of the 64 K that are due each time
+    for reading in (ahead, trickling):
         reading.grow(8, BIG)
     assert (len(memory.looked(20)), memory.taken) == (1, 8)
-    behind.behind = False
+    ahead.unread = 0
     assert memory.looked(23) == []
     assert (len(memory.looked(25)), memory.taken) == (1, 0)

@@ -523,15 +523,15 @@ async def test_a_slow_time_slice_leaves_out_those_that_it_ended(ends: Ends) -> N
 async def test_a_worker_knows_of_bytes_that_it_has_not_read(ends: Ends) -> None:
     connection = SimpleNamespace(closed=False)
     intake = Intake(cast(IntakeConnection, connection), ends.protocol.transport)
-    assert not intake.behind
+    assert intake.unread == 0
     ends.protocol.transport.pause_reading()
     await ends.idle()
     ends.peer.send(b"x" * 256)
-    assert intake.behind
+    assert intake.unread == 256
     ends.protocol.transport.resume_reading()
     await ends.until(lambda: len(ends.protocol.received) == 256)
-    assert not intake.behind
+    assert intake.unread == 0
     ends.protocol.transport.abort()
     connection.closed = True
     await ends.until(lambda: "lost" in ends.protocol.calls)
-    assert not intake.behind
+    assert intake.unread == 0
