@@ -19,6 +19,9 @@ MAPPING_VERSION: Final = re.compile(_MAPPING)
 """The member that `split_signature` leaves out."""
 
 
+_LIST_AT: Final = len(b'{"filterServerList":')
+
+
 def split_signature(body: bytes) -> tuple[bytes, bytes, memoryview] | None:
     """Return the JSON of the data version, the bytes before it, and the bytes after it and mappingDataVersion.
 
@@ -27,3 +30,8 @@ def split_signature(body: bytes) -> tuple[bytes, bytes, memoryview] | None:
     if match is None:
         return None
     return match[1], body[: match.start(1)], memoryview(body)[match.end() :]
+
+
+def filter_servers_before(front: bytes) -> bytes:
+    """Return the JSON of the filter servers in the bytes before the data version, as `split_signature` has them."""
+    return front[_LIST_AT : front.index(b"]") + 1]

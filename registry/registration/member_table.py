@@ -54,6 +54,11 @@ class MemberTable:
             CachedTable(self._context.signature, state, blocks.current, texts, names_bytes),
         )
 
+    def drop(self) -> None:
+        """Cache nothing of the member."""
+        if self._tables is not None:
+            self._tables.drop(self._member)
+
     def restamp(self, table: CachedTable | None) -> None:
         """Cache the same table under the present signature."""
         if self._tables is not None and table is not None:

@@ -23,11 +23,12 @@ from registry.registration.decision import (
 )
 from registry.registration.diff import NO_DIFF, TOPICS_A_STEP, TableDiff, short_diff, table_diff
 from registry.registration.member_table import MemberTable
-from registry.registration.request import RegisterContext
+from registry.registration.request import RegisterContext, names_filter_servers_first
 from registry.registration.reregistration import Reregistration, can_reregister
 from registry.registration.script_calls import decide_call, is_refused_alone, register_call, register_request
 from registry.registration.stored_table import changed_mappings, new_topics, stored_topics
 from registry.registration.write import Write, write
+from rocketmq_remoting.body_signature import split_signature
 from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.registration import RegisterBrokerBody
 from rocketmq_remoting.table_blocks import Block
@@ -51,7 +52,7 @@ class RegisterOperation:
         if not same:
             body = yield from self._body.read(self._blocks(last.decision))
             diff = yield from self._diff(last.decision, body)
-            if len(diff.slices) > 1 or not diff.applied:
+            if len(diff.slices) > 1 or not diff.applied or not self._is_usual(body):
                 return None
         again = Reregistration(self.context, self._table, last, diff, same)
         return again.written((yield again.item(self.context.origin)), self._body.blocks)
@@ -72,8 +73,10 @@ class RegisterOperation:
             return SingleTopic()  # before a claim
         diff = yield from self._diff(decision, body)
         end = yield from write(Write(self.context, self._version, decision, diff, body))
-        if isinstance(end, Done):
+        if isinstance(end, Done) and self._is_usual(body):
             self._table.update(decision, diff, self._body.blocks, end)
+        elif isinstance(end, Done):
+            self._table.drop()
         elif (
             isinstance(end, Full)
             and end.option in ("maxTopics", "maxPercentOfHost")
@@ -82,6 +85,11 @@ class RegisterOperation:
             self._new_topics = yield from new_topics(context.keys, body.topics)
             return Again()
         return end
+
+    def _is_usual(self, body: RegisterBrokerBody) -> bool:
+        """Return whether registrations of the same identity have the same filter servers as this one."""
+        split = split_signature(self.context.registration.body)
+        return split is None or names_filter_servers_first(split[1], body)
 
     @property
     def _version(self) -> DataVersion:

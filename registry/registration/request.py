@@ -11,8 +11,9 @@ from registry.members import USUAL_TIMEOUT_MS
 from registry.options.networks import link_of
 from registry.ownership import UNGUARDED, Claimant
 from registry.plans import Origin
-from rocketmq_remoting.body_signature import split_signature
+from rocketmq_remoting.body_signature import filter_servers_before, split_signature
 from rocketmq_remoting.data_version import DataVersion, decode_data_version
+from rocketmq_remoting.register_broker_body import RegisterBrokerBody
 from rocketmq_remoting.version import V3_0_11
 
 
@@ -84,6 +85,19 @@ def signature(
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()
     return Signature(content(digest, r.body, rest, r.crc), version)
+
+
+def names_filter_servers_first(front: bytes, body: RegisterBrokerBody) -> bool:
+    """Return whether the filter servers of a body are those before its data version, which the identity is over.
+
+    Others may come behind the topics, and these count. `front` is as `split_signature` has it."""
+    listed = filter_servers_before(front)
+    if listed == b"[]":
+        return body.filter_servers == ()
+    try:
+        return body.filter_servers == tuple(msgspec.json.decode(listed))
+    except msgspec.DecodeError:
+        return False
 
 
 def version_in(text: bytes) -> DataVersion | None:

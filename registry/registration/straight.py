@@ -14,7 +14,13 @@ from registry.registration.cached_tables import CachedTables
 from registry.registration.decision import Done
 from registry.registration.diff import TOPICS_A_STEP, short_diff
 from registry.registration.member_table import MemberTable
-from registry.registration.request import RegisterContext, Signature, content, version_in
+from registry.registration.request import (
+    RegisterContext,
+    Signature,
+    content,
+    names_filter_servers_first,
+    version_in,
+)
 from registry.registration.reregistration import Reregistration, can_reregister
 from rocketmq_remoting.registration import decode_usual_body
 from rocketmq_remoting.table_blocks import TableBlocks
@@ -55,7 +61,7 @@ def change_of(
 
     Before its data version, the body has the same as theirs; `crc` is its CRC-32. Raises BodyError."""
     last = tables.last(kind.member)
-    text, _, rest = split
+    text, front, rest = split
     version = version_in(text)
     if last is None or last.texts is None or version is None or not last.decision.writes:
         return None
@@ -69,6 +75,8 @@ def change_of(
     r = kind.registration
     read = decode_usual_body(body, version=r.version, compressed=r.compressed)
     if read is None or len(read.topics) > TOPICS_A_STEP or not last.texts.keys() >= read.topics.keys():
+        return None
+    if not names_filter_servers_first(front, read):
         return None
     diff = short_diff(r.name, read.topics, last.texts, last.decision)
     if not diff.applied or len(diff.slices) > 1:

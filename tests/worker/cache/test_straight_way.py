@@ -2,6 +2,7 @@
 the same answers, tables and entries."""
 
 import asyncio
+import json
 import random
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import redis as redis_py
+from msgspec.structs import replace
 
 from metrics import catalogue as metrics
 from metrics.samples import Sample
@@ -349,5 +351,33 @@ def test_a_change_behind_another_one_is_handled(store: EmbeddedStore, redis: red
             assert cached is not None
             _, length, checks = cached.answers(b"".join(frames), side.scene.service.parts.clock(), 1 << 20)
             assert (length, len(checks)) == (len(frames[0]), 1)
+
+    run()
+
+
+@pytest.mark.parametrize("kind", [SerializeType.JSON, SerializeType.ROCKETMQ], ids=str)
+def test_filter_servers_behind_the_topics_are_those_that_count(
+    kind: SerializeType, store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    """The last of two members of one name counts, as in the body of a first registration."""
+
+    @asynchronous
+    async def run() -> None:
+        async with sides(store, redis) as both:
+            for side in both:
+                broker = Broker(1, kind)
+                member = side.keys.member("c:127.0.0.1:10911")
+                for broker.version in range(2):
+                    await side.ask(1, broker.registration())
+                for queues, behind in enumerate(("1.1.1.1:3", "1.1.1.1:4", "", "1.1.1.1:5", "1.1.1.1:6"), 8):
+                    broker.topics, broker.version = dict.fromkeys(broker.topics, queues), broker.version + 1
+                    asked = broker.registration()
+                    tail = b',"filterServerList":["%s"]}' % behind.encode() if behind else b"}"
+                    body = asked.body[:-1] + tail
+                    ext = {**(asked.ext or {}), "bodyCrc32": str(body_crc32(body))}
+                    (answer,) = await side.ask(1, replace(asked, body=body, ext=ext))
+                    assert answer[1] == 0
+                    found = json.loads(redis.hget(member, "filters") or "[]")
+                    assert found == ([behind] if behind else [])
 
     run()
