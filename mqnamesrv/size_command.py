@@ -21,8 +21,8 @@ ABOUT: Final = """\
 What a name server for so many brokers, topics and clients needs, by costs that were measured (docs/scale.md):
 workers, Redis, memory, network, events and the pipeline; and what breaks first, and what to change then."""
 SEEN: Final = (
-    "Seen: a tenth of 10,000 brokers, on two busy cores, took 2.6 times the CPU and memory of workers that is said "
-    "here for it, and six times the CPU of Redis (docs/scale.md)."
+    "Seen: a tenth of 10,000 brokers, on two busy cores, took 2.6 times the CPU of workers that is said here for it, "
+    "and six times that of Redis (docs/scale.md)."
 )
 
 

@@ -1,7 +1,8 @@
 """Routes of topics (105): as stored, and as a client's request and the options show them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -202,13 +203,20 @@ class RoutesRead:
                 continue
             mapping = _mapping(_under(living.epoch, infos.get(name, "")))
             brokers.append(StoredBroker(living.data, effective, living.filters, mapping))
-        listed = {broker.data.broker_name: frozenset(broker.data.broker_addrs) for broker in brokers}
-        return StoredRoute(topic, tuple(brokers), frozenset(rows[::2]), order_conf or None, listed)
+        listed = {intern(broker.data.broker_name): _ids(*broker.data.broker_addrs) for broker in brokers}
+        names = frozenset(map(intern, rows[::2]))
+        return StoredRoute(topic, tuple(brokers), names, order_conf or None, listed)
 
 
 @cache
 def _shared_keys(keys: Keys) -> tuple[str, ...]:
     return keys.events_meta, keys.kv(ORDER_TOPIC_CONFIG)
+
+
+@lru_cache(1000)
+def _ids(*ids: int) -> frozenset[int]:
+    """Return the set of some ids: one for all brokers that have these, of all routes that are cached."""
+    return frozenset(ids)
 
 
 def _under(epoch: str, text: str) -> str:

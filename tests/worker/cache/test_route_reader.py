@@ -261,3 +261,14 @@ def test_routes_that_are_alike_share_what_they_are_made_of(
     options = Options()
     made = get_route_info_by_topic(first, PLAIN_LEGACY, options)
     assert get_route_info_by_topic(second, PLAIN_LEGACY, options) is made
+
+
+def test_routes_that_are_read_one_after_the_other_share_names_and_ids(
+    many: Namespace, async_redis: redis_asyncio.Redis
+) -> None:
+    """Each broker of a cached route would take some 400 bytes beside its reply."""
+    (first,), (second,) = (at_once(many, async_redis, [topic]) for topic in ("alike-1", "alike-2"))
+    for name, same in zip(sorted(first.listed), sorted(second.listed), strict=True):
+        assert name is same
+        assert first.listed[name] is second.listed[same]
+    assert all(one is other for one, other in zip(sorted(first.names), sorted(second.names), strict=True))
