@@ -17,14 +17,14 @@ REGISTRATION_S: Final = 30.0
 """Period of whole registrations (registerNameServerPeriod); a client asks for each of its topics' routes as often."""
 
 HEARTBEAT_S: Final = 1.0
-"""Period of heartbeats of brokers with enableSlaveActingMaster. They are data-version queries (322), but 904 where
+"""Period of heartbeats of brokers with enableSlaveActingMaster. These send data-version queries (322), but 904 where
 compatibleWithOldNameSrv is off."""
 
 USED: Final = 0.6
 """Share of a core or a network that is planned with: what is fuller answers late."""
 
 LEAST: Final = 1e-4
-"""Times a size for which it is tried whether that fits."""
+"""The smallest factor that `breaks_at` tries: what does not fit at that fits at no size."""
 
 FULL: Final = 0.9
 """Share of the connections of a worker that is planned with: they are spread evenly, but not quite."""

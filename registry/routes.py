@@ -52,8 +52,8 @@ class StoredRoute(msgspec.Struct, frozen=True):
 class RouteView(msgspec.Struct, frozen=True):
     """What a request and the settings make of a stored route.
 
-    `zone` filters by zone name (None: no filter); `acting_master` is supportActingMaster, `order` orderMessageEnable.
-    """
+    `zone` filters by zone name (None: no filter); with `acting_master` a group without master may list an acting one;
+    `order` is orderMessageEnable."""
 
     zone: str | None = None
     acting_master: bool = False

@@ -87,7 +87,7 @@ def record(keys: Keys, repaired: Repaired, began_ms: int, *, counted_keys: int) 
     yield Batch((call("HSET", keys.repair, *notes), *counts))
 
 
-def request_owed_round(keys: Keys, origin: Origin) -> Plan[None]:
+def request_needed_round(keys: Keys, origin: Origin) -> Plan[None]:
     """Request the checkpoint round that readers need since a repair, if there was no round just now."""
     if not (yield call("HGET", keys.repair, "round")):
         return

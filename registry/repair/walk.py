@@ -17,7 +17,7 @@ from registry.repair.brokers import compare_brokers
 from registry.repair.kv import compare_kv
 from registry.repair.rows import RowComparison
 from registry.repair.slices import ROWS_PER_S, Slices
-from registry.repair.state import Repaired, record, request_owed_round
+from registry.repair.state import Repaired, record, request_needed_round
 
 
 class Walk:
@@ -76,5 +76,5 @@ class Walk:
         yield from self._rows.run()
         yield from slices.count_rows()
         yield from record(keys, self.repaired, began_ms, counted_keys=len(self.wrong_keys))
-        yield from request_owed_round(keys, slices.origin)
+        yield from request_needed_round(keys, slices.origin)
         return self.repaired

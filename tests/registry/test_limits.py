@@ -408,7 +408,7 @@ def of_another_type(ns: Namespace, note: str) -> None:
     "damage",
     [deleted_by_hand, deleted_and_the_minute_over, of_a_time_to_come, no_count, of_another_type],
 )
-def test_a_count_of_kv_bytes_that_is_not_true_is_made_anew(
+def test_kv_bytes_are_counted_again_where_their_count_is_not_true(
     ns: Namespace, damage: Callable[[Namespace, str], None]
 ) -> None:
     limits = tight(max_kv_namespace_bytes=20_000)
@@ -417,7 +417,9 @@ def test_a_count_of_kv_bytes_that_is_not_true_is_made_anew(
     with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
         ns.run(put(ns.keys, "n", "k", "v" * 10_000, origin(), limits=limits))
     ns.rewritten = True
-    damage(ns, f"{ns.keys.prefix}kv_bytes:n")
+    count = f"{ns.keys.prefix}kv_bytes:n"
+    assert ns.store.exists(count)
+    damage(ns, count)
     ns.run(put(ns.keys, "n", "k", "v" * 17_000, origin(), limits=limits))
     with pytest.raises(LimitReached, match="maxKvNamespaceBytes=20000"):
         ns.run(put(ns.keys, "n", "k", "v" * 20_000, origin(), limits=limits))

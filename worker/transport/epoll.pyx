@@ -553,7 +553,7 @@ cdef class Transport:
         return self._unwritten_bytes
 
     def get_extra_info(self, name, default=None):
-        """Return "socket" only, of which nothing but `fileno` is known."""
+        """As asyncio's transports, for "socket": of that only `fileno` is known, which is all that ioctl asks for."""
         return self if name == "socket" else default
 
     def fileno(self):
