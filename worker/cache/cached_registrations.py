@@ -1,4 +1,4 @@
-"""Cached registrations: replies to unchanged registrations (103), whatever a broker of 5.x writes anew into each.
+"""Cached registrations: replies to unchanged registrations (103), whatever a broker of 5.x changes in each.
 
 That is the opaque, `mappingDataVersion`, and with it `bodyCrc32` and the `Signature` of its key; a registration that
 differs in nothing else has the same signature in the registry (`registry.registration.request`) and asks the same of

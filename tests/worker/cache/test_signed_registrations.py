@@ -1,4 +1,4 @@
-"""Cached registrations of brokers with a key: found whatever is signed anew, for the principal that signs it."""
+"""Cached registrations of brokers with a key: found whatever is signed again, for the principal that signs it."""
 
 import struct
 from pathlib import Path
