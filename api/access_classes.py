@@ -37,7 +37,7 @@ CONFIG: Final = (
     *("access.principals", "access.create_token", "access.rotate_token", "access.revoke", "access.restore"),
 )
 AUDIT: Final = (
-    *("events.events", "audit.audit", "doctor.doctor", "repairs.repairs"),
+    *("events.events", "watch.watch", "audit.audit", "doctor.doctor", "repairs.repairs"),
     *("history.diff", "history.route_at", "history.diff_of_topic", "history.permissions"),
     *("reports.reports", "reports.availability", "reports.churn", "reports.conflicts", "reports.detect"),
     *(

@@ -37,6 +37,7 @@ from api import (
     routes,
     settings,
     topics,
+    watch,
 )
 from api.allowed_hosts import AllowedHosts
 from api.counters import COUNTERS, count_requests
@@ -64,6 +65,7 @@ SUBJECTS = (
     settings,
     hold,
     events,
+    watch,
     audit,
     repairs,
     limits,
@@ -116,6 +118,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         lambda take: server.run_probe(follow_stored(server.keys, take, own_origin())),
         lambda records: server.run_probe(records.write(server.keys, own_origin())),
     )
+    watch.install(app, server)
     rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)

@@ -1,6 +1,6 @@
 """What an HTTP worker counts of requests."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from time import perf_counter
 from typing import Final
@@ -13,6 +13,10 @@ from metrics.catalogue import (
     HTTP_REQUEST_DURATION,
     HTTP_REQUESTS,
     SECURITY_EVENTS,
+    TRANSPORTS,
+    WATCH_DELAY,
+    WATCH_EVENTS,
+    WATCHERS,
 )
 from metrics.counts import Counts, Histograms, Observed
 from metrics.metric import OTHER, Scope
@@ -41,6 +45,9 @@ class HttpCounters:
         self._commands = StoreCommands()
         self._registrations = RegistrationCounts()
         self._security = Counts(SECURITY_EVENTS)
+        self._watchers = dict.fromkeys(TRANSPORTS, 0)
+        self._watch_events = Counts(WATCH_EVENTS)
+        self._watch_delays = Histograms(WATCH_DELAY)
         self.first_ends: Callable[[], Iterable[tuple[str, float]]] = tuple
         """Returns when the first key and token end, by kind."""
         self.last_reload: Callable[[], bool | None] = lambda: None
@@ -88,6 +95,22 @@ class HttpCounters:
         with self._lock:
             self._commands(requests, seconds, replies)
 
+    def watching(self, watchers: Mapping[str, int]) -> None:
+        """Note how many watchers there are, by transport."""
+        with self._lock:
+            self._watchers = dict.fromkeys(self._watchers, 0) | dict(watchers)
+
+    def watch_events(self, result: str, number: int) -> None:
+        """Count messages that were sent to watchers, resets of them, or watchers that were cut off."""
+        with self._lock:
+            self._watch_events.add(result, by=number)
+
+    def watch_delays(self, seconds: Iterable[float]) -> None:
+        """Count changes by how long after their record the last of the watchers that had read all was sent them."""
+        with self._lock:
+            for delay_s in seconds:
+                self._watch_delays.of().observe(delay_s)
+
     def read(self) -> Iterator[Sample | Observed]:
         """Yield what is counted here as values of metrics."""
         with self._lock:
@@ -96,6 +119,9 @@ class HttpCounters:
             yield from self._commands.read()
             yield from self._registrations.read()
             yield from self._security.read()
+            yield from self._watch_events.read()
+            yield from self._watch_delays.read()
+            yield from (Sample(WATCHERS, (name,), number) for name, number in self._watchers.items())
         for kind, end in self.first_ends():
             yield Sample(ACCESS_EXPIRY, (kind,), end)
         if (successful := self.last_reload()) is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from access.caller import Caller
 from access.classes import OPERATORS, AccessClass
 from access.denials import Denied
 from access.failures import Failures
@@ -17,8 +18,9 @@ from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import lacks, remark_of
 from api.access_records import AccessRecords
-from api.caller import actor_of, caller_of, client_in, keep_proof, token_in
+from api.caller import actor_of, caller_of, client_in, keep_proof, proof_in, token_in
 from api.tokens import Tokens
+from registry.errors import StoreUnavailable
 from registry.options.catalogue import Options
 from registry.options.networks import is_in, networks_of
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -26,7 +28,7 @@ from worker.logs.rate_limited_log import RateLimitedLog
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["INVALID_TOKEN", "UNAUTHENTICATED", "Asked", "Denial", "Gate"]
+__all__ = ["INVALID_TOKEN", "UNAUTHENTICATED", "Admission", "Asked", "Denial", "Gate"]
 
 READING: Final = AccessClass.READ | AccessClass.AUDIT | AccessClass.METRICS
 INVALID_TOKEN: Final = 'Bearer error="invalid_token"'
@@ -54,6 +56,14 @@ class Denial(NamedTuple):
     kind: str
     detail: str
     headers: Mapping[str, str] = {}
+
+
+class Admission(NamedTuple):
+    """What a request was admitted by."""
+
+    token: str
+    caller: Caller
+    needed: AccessClass
 
 
 Count = Callable[[str, str], None]
@@ -115,6 +125,25 @@ class Gate:
             self._records.used(proof.credential)
         keep_proof(environ, proof)
         return proof
+
+    def admission_of(self, environ: "WSGIEnvironment", needed: AccessClass) -> Admission | None:
+        """Return what a request was admitted by, if that may end before its answer does."""
+        if proof_in(environ) is None or self._policy.observes:
+            return None
+        return Admission(token_in(environ) or "", caller_of(environ), needed)
+
+    def admits_still(self, admission: Admission) -> bool:
+        """Return whether what admitted a request still does; True while only the store could say. Nothing is counted.
+
+        The rules are those of the process: tokens end alone. A principal keeps the limits that it had."""
+        caller = admission.caller
+        try:
+            proof = self._tokens.proof(admission.token, reads=admission.needed in READING)
+        except BadCredential:
+            return self._policy.admits(admission.needed, caller)
+        except StoreUnavailable:
+            return True
+        return self._policy.admits(admission.needed, replace(caller, token=proof.principal.classes))
 
     def classes_of(self, environ: "WSGIEnvironment", proof: Proof | None) -> AccessClass:
         """Return the classes that the rules admit a caller to, within the limits of its principal."""

@@ -15,7 +15,7 @@ from access.start_check import is_insecure
 from api.access_classes import GRANTS, HTTP
 from api.access_records import AccessRecords
 from api.counters import COUNTERS
-from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Asked, Gate
+from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Admission, Asked, Gate
 from api.named import named_by
 from api.problems import Problem
 from api.tokens import Tokens
@@ -58,6 +58,14 @@ class Guard:
             challenge = {"WWW-Authenticate": INVALID_TOKEN}
             raise Problem(401, UNAUTHENTICATED, "this token proves no principal", headers=challenge) from None
         return proof, self._gate.classes_of(request.environ, proof)
+
+    def admission(self) -> Admission | None:
+        """Return what this request was admitted by, if that may end before its answer does."""
+        return self._gate.admission_of(request.environ, HTTP[request.endpoint or ""])
+
+    def admits_still(self, admission: Admission | None) -> bool:
+        """Return whether what admitted a request still does."""
+        return admission is None or self._gate.admits_still(admission)
 
     def principals(self) -> Principals:
         """Return all principals, those of the access file and of tokens in the store."""

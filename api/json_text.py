@@ -18,7 +18,7 @@ class StrictJSON(JSONProvider):
     """RFC 8259 only: no NaN, no halves of surrogate pairs, no nesting without end. Answers end with a line feed."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
-        return _encoded(obj).decode()
+        return encoded(obj).decode()
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:
         text = s.encode() if isinstance(s, str) else s
@@ -34,11 +34,11 @@ class StrictJSON(JSONProvider):
         return value
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
-        body = _encoded(self._prepare_response_obj(args, kwargs)) + b"\n"
+        body = encoded(self._prepare_response_obj(args, kwargs)) + b"\n"
         return Response(body, mimetype="application/json")
 
 
-def _encoded(value: Any) -> bytes:
+def encoded(value: Any) -> bytes:
     """Return the JSON; what the store has that is no UTF-8, which is damage, is written as escapes."""
     try:
         return msgspec.json.encode(value)

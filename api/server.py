@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
@@ -18,6 +19,7 @@ from api.access_records import write_pending
 from api.counters import COUNTERS, publisher
 from api.transport.connection import Connection
 from api.transport.files import connections_within_files
+from api.transport.handing_over import HandingOver
 from api.transport.held_memory import HeldMemory
 from api.transport.limits import Phase, limits_of, overdue
 from api.transport.refusal import CONTINUE, Refusal
@@ -48,9 +50,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         log_lines.through(self.log.error_log.handlers, options)
         await_access_file(options.access_file, self.notify)
         self._limits = limits_of(options)
-        self._connections = connections_within_files(self._limits.connections)
+        self._connections = connections_within_files(self._limits.connections, self._limits.watchers)
         self.worker_connections = sys.maxsize  # never stop to accept: each makes room for itself
         self._memory = HeldMemory(self._limits.held_bytes)
+        self._handing_over = HandingOver(partial(self.method_queue.defer, self._take_back))
         self._publisher = self.make_publisher(options)
         super().init_process()
 
@@ -101,6 +104,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
 
     def _cap_keepalive(self, deadline: float) -> None:
         self._waiting.shorten(Phase.IDLE, STOP_KEEPALIVE_LINGER)
+        self._handing_over.stop()
 
     def handle(self, connection: Connection) -> bool:
         """Called in a thread: answer a whole request; return whether another one may follow."""
@@ -114,7 +118,11 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, connection: Connection, done: "Future[bool]") -> None:
         """Called by the loop when a thread is done with a connection."""
         connection.keep = not done.cancelled() and not done.exception() and done.result()
-        self._write(connection)
+        if self._handing_over.hand_over(connection):
+            self._memory.forget(connection)
+            self.nr_conns -= 1
+        else:
+            self._write(connection)
 
     # A connection's way: begun, read until a request is whole, in a thread, written, read again or closed.
 
@@ -182,6 +190,10 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
         else:
             self._waiting.enter(connection, Phase.CLOSING, self._read)
 
+    def _take_back(self, connection: Connection) -> None:
+        self.nr_conns += 1
+        self._write(connection)
+
     def _write_last(self, connection: Connection) -> None:
         connection.keep = False
         connection.parser.discard()
@@ -212,12 +224,7 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
             self._refuse(connection, overdue(self._limits, connection.phase))
             return
         if connection.phase is Phase.ANSWER:
-            log.warning(
-                "%s left %d bytes of an answer unread for %g s; raise httpAnswerTimeoutMillis if it is only slow",
-                connection.client,
-                connection.sock.held,
-                self._limits.seconds[Phase.ANSWER],
-            )
+            self._memory.report_unread(connection, self._limits.seconds[Phase.ANSWER])
         self._close(connection)
 
     def _make_room_for_one(self) -> bool:
@@ -228,15 +235,9 @@ class HttpWorker(ThreadWorker):  # type: ignore[misc]
 
     def _make_room_in_memory(self) -> None:
         while (connection := self._memory.too_large(self._waiting)) is not None:
-            if connection.phase in (Phase.HEAD, Phase.BODY):
-                text = f"requests under way hold over {self._memory.most} bytes (httpHeldBytes)"
-                self._refuse(connection, Refusal(503, text, "httpHeldBytes"))
+            if (refusal := self._memory.refusal_of(connection)) is not None:
+                self._refuse(connection, refusal)
             else:
-                log.warning(
-                    "an answer of %d bytes that %s did not read was dropped; raise httpHeldBytes if it was not hostile",
-                    connection.held,
-                    connection.client,
-                )
                 self._close(connection)
 
 

@@ -207,7 +207,7 @@ LIMIT: Final = Label(
         *(key for key in GROWTH_LIMITS if key != "maxOwnersOfMember"),  # at which the oldest goes
         *("clientRequestThreadPoolQueueCapacity", "defaultThreadPoolQueueCapacity"),
         *("unRegisterBrokerQueueCapacity", "maxConnections", "maxConnectionsPerIp"),
-        *("httpMaxConnections", "httpHeadMaxBytes", "httpBodyMaxBytes", "httpHeldBytes"),
+        *("httpMaxConnections", "httpMaxWatchers", "httpHeadMaxBytes", "httpBodyMaxBytes", "httpHeldBytes"),
         *("httpReadsPerSecond", "httpWritesPerSecond"),
     ),
 )
@@ -591,6 +591,31 @@ HTTP_REQUESTS: Final = Metric(
     (Scope.HTTP,),
     "Requests over HTTP, by route as in the OpenAPI document; `other` are those of none.",
 )
+TRANSPORTS: Final = ("sse", "longpoll")
+"""How a watcher gets messages."""
+WATCHERS: Final = Metric(
+    "watchers",
+    "gauge",
+    (Label("transport", TRANSPORTS),),
+    (Scope.HTTP,),
+    "Connections that watch the event stream.",
+)
+WATCH_EVENTS: Final = Metric(
+    "watch_events_total",
+    "counter",
+    (Label("result", ("sent", "reset", "dropped")),),
+    (Scope.HTTP,),
+    "Messages that watchers were sent: changes, and resets, before which entries may be missing. `dropped` are "
+    "watchers that were cut off, since they did not read.",
+)
+WATCH_DELAY: Final = Metric(
+    "watch_delay_seconds",
+    "histogram",
+    (),
+    (Scope.HTTP,),
+    "From the record of a change until the last watcher of a process that had read all was sent it.",
+    buckets=DELAY,
+)
 HTTP_REQUEST_DURATION: Final = Metric(
     "http_request_duration_seconds",
     "histogram",
@@ -658,5 +683,6 @@ CATALOGUE: Final = (
     *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
     *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED, DOCTOR_FINDINGS),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING, FOLD_MISMATCHES),
+    *(WATCHERS, WATCH_EVENTS, WATCH_DELAY),
     *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, TLS_CERT_EXPIRY, WORKERS),
 )

@@ -30,7 +30,10 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "metrics": ("rocketmq_remoting", "registry", "worker.logs"),
     "traces": ("registry", "worker.logs"),
     "worker": ("rocketmq_remoting", "registry", "access", "metrics", "traces"),
-    "api": ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker.logs"),
+    "api": (
+        *("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker.logs"),
+        *("worker.background", "worker.watch.follower"),  # the one follower of the stream, for watchers too
+    ),
     "mqnamesrv": ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker"),
     "mqns": ("rocketmq_remoting",),
     "testbed": (*SERVER, "mqns"),

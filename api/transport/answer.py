@@ -2,6 +2,13 @@
 
 import socket
 from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
+
+__all__ = ["LAST_CHUNK", "Answer", "Handover", "Taker"]
+
+LAST_CHUNK: Final = b"0\r\n\r\n"
+"""What ends an answer whose length was not known (RFC 9112 section 7.1)."""
 
 
 class Answer:
@@ -10,10 +17,12 @@ class Answer:
     def __init__(self) -> None:
         self._unsent: deque[memoryview] = deque()
         self.held = 0
+        self.handover: Handover | None = None
+        """Where the connection goes behind the head of this answer; None if it stays."""
 
     def sendall(self, data: bytes) -> None:
-        """Called by gunicorn: add to the answer."""
-        if data:
+        """Called by gunicorn: add to the answer. One that is handed over has its end from its taker."""
+        if data and not (self.handover is not None and data == LAST_CHUNK):
             self._unsent.append(memoryview(data))
             self.held += len(data)
 
@@ -56,3 +65,21 @@ class Answer:
 
     def close(self) -> None:
         pass
+
+
+class Taker(Protocol):
+    """What connections are handed over to behind the head of their answer: another loop sends the rest."""
+
+    def take(self, peer: socket.socket, answer: Answer, request: Any, give_back: Callable[[], None]) -> None:
+        """Called by the worker's loop: own a connection, with what of its answer is unsent, until it is closed, or
+        given back behind the whole answer, from any thread."""
+
+    def stop(self) -> None:
+        """Called by the worker's loop when the worker ends: end all connections, and take no others."""
+
+
+class Handover(NamedTuple):
+    """What a view sets on the answer of its request (`gunicorn.socket`); `request` is for the taker alone."""
+
+    taker: Taker
+    request: Any

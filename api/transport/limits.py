@@ -30,6 +30,7 @@ class Limits(Struct, frozen=True):
     """Times are of a phase as a whole: a byte now and then does not prolong it."""
 
     connections: int
+    watchers: int
     held_bytes: int
     head_bytes: int
     body_bytes: int
@@ -40,6 +41,7 @@ def limits_of(options: Options) -> Limits:
     """Return the limits that these options set."""
     return Limits(
         connections=options.http_max_connections,
+        watchers=options.http_max_watchers,
         held_bytes=options.http_held_bytes,
         head_bytes=options.http_head_max_bytes,
         body_bytes=options.http_body_max_bytes,

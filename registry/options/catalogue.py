@@ -146,6 +146,7 @@ AT_LEAST_ONE = frozenset(
         "httpWorkers",
         "httpThreads",
         "httpMaxConnections",
+        "httpMaxWatchers",
         "httpHeadMaxBytes",
         "httpIdleTimeoutMillis",
         "httpHeadTimeoutMillis",

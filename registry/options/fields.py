@@ -278,6 +278,9 @@ class Options(AccessOptions, frozen=True, kw_only=True):
     http_max_connections: Annotated[
         int, _own("connections of an HTTP worker; more: the one that waited longest is closed")
     ] = 4096
+    http_max_watchers: Annotated[
+        int, _own("watchers of an HTTP worker (/v1/watch), beside its connections; more are refused")
+    ] = 10_000
     http_held_bytes: Annotated[
         int,
         _own("memory of an HTTP worker for requests under way and unread answers; more: the largest goes"),

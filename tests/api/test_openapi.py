@@ -59,7 +59,7 @@ def test_operations_have_names_that_stay(spec: Any) -> None:
     names = [operation["operationId"] for path in spec["paths"].values() for operation in path.values()]
     assert len(set(names)) == len(names)
     verb_and_noun = re.compile(
-        "(get|list|put|delete|update|set|send|request|create|rotate|revoke|restore)([A-Z][a-z]+)+|(un)?registerBroker"
+        "(get|list|put|delete|update|set|send|request|watch|create|rotate|revoke|restore)([A-Z][a-z]+)+|(un)?registerBroker"
     )
     assert [name for name in names if not verb_and_noun.fullmatch(name)] == []
 

@@ -105,6 +105,25 @@ def test_a_drain_needs_an_operator_s_token(
 
 
 @pytest.mark.needs("curl")
+@pytest.mark.parametrize("of_store", [True, False], ids=["of the store", "of the file"])
+def test_what_is_watched_by_a_revoked_token_ends(guarded: tuple[str, dict[str, str]], of_store: bool) -> None:
+    address, tokens = guarded
+    token = created(address)
+    credential = f"token:{token['tokenId']}" if of_store else "principal:the-operator"
+    text = token["token"] if of_store else tokens["operator"]
+    shown = {"Authorization": f"Bearer {text}", "Via": "1.1 proxy"}
+    url = f"http://{address}/v1/watch"
+    assert ask_get(url, headers={"Via": "1.1 proxy"}).status_code == 401
+    with httpx.stream("GET", url, headers=shown, timeout=PATIENCE_S) as response:
+        lines = response.iter_lines()
+        assert next(lines).startswith("retry: ")
+        ask_post(
+            f"http://{address}/v1/access/revocations", json={"credential": credential}
+        ).raise_for_status()
+        assert "access_changed" in "".join(lines)  # which has an end
+
+
+@pytest.mark.needs("curl")
 @pytest.mark.conformance("AC-37")
 def test_a_revoked_token_is_refused_by_all_workers(guarded: tuple[str, dict[str, str]]) -> None:
     address, tokens = guarded

@@ -78,6 +78,9 @@ access_expiry_timestamp_seconds g kind
 limit_used_ratio g limit
 limit_refusals_total c limit
 security_events_total c operation result
+watchers g transport
+watch_events_total c result
+watch_delay_seconds D
 table_repairs_total c table
 task_runs_total c task result
 task_duration_seconds D task

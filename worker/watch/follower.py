@@ -15,7 +15,8 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from registry.errors import StoreUnavailable
-from registry.events.entry import FIRST, Event, EventId, EventKind
+from registry.events.continuity import Break, break_before
+from registry.events.entry import FIRST, Event, EventId
 from registry.keys import Keys
 from registry.store.connect import BLOCK_MS
 from registry.store.pipeline import read_stream
@@ -30,7 +31,7 @@ REACHED_WITHIN_S = STALLED_S + 0.5  # by then a dead connection has been found o
 
 log = RateLimitedLog(logging.getLogger(__name__))
 
-ResetCause = Literal["start", "hole", "rollback", "incarnation", "unreadable"]
+ResetCause = Break | Literal["start", "unreadable"]
 BREAKS: Final[Mapping[ResetCause, str]] = {
     "hole": "numbers are missing, as of entries that were trimmed unread",
     "rollback": "numbers come a second time, as from a store that lost its newest writes, or another program",
@@ -74,6 +75,11 @@ class Follower(StreamConnection):
         self._group: list[Event] = []
         self._end = StreamEnd(keys.events)
         self._waiters = Waiters()
+
+    @property
+    def position(self) -> EventId | None:
+        """The last entry that has been applied; None while the stream's end is not known, FIRST before its first."""
+        return self._position
 
     def passed(self, event_id: str) -> bool:
         """Whether this entry has been applied."""
@@ -137,7 +143,7 @@ class Follower(StreamConnection):
             return
         is_last = event.is_last_of_group
         try:
-            if (cause := _break_before(event, self._incarnation, self._sequence)) is not None:
+            if (cause := break_before(event, self._incarnation, self._sequence)) is not None:
                 await self._reset(cause, event.id)
             self._incarnation, self._sequence = event.incarnation, event.sequence
             self._group.append(event)
@@ -244,17 +250,6 @@ class Follower(StreamConnection):
         else:
             self._incarnation, self._sequence = None, 0
             self._arrived(FIRST, None)
-
-
-def _break_before(event: Event, incarnation: str | None, sequence: int) -> ResetCause | None:
-    """Return how the stream has a break between the last entry, of these, and this one, None where it goes on."""
-    if incarnation is None:
-        return None
-    if event.incarnation != incarnation:
-        return None if event.kind == EventKind.STREAM_STARTED else "incarnation"
-    if event.sequence == sequence + 1:
-        return None
-    return "hole" if event.sequence > sequence else "rollback"
 
 
 def _report_numberless(event_id: str) -> None:

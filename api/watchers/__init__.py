@@ -1,0 +1,1 @@
+"""Watchers of the event stream: connections that get changes as they are recorded (docs/watch.md)."""
