@@ -5,7 +5,7 @@ import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from mqns.remoting.connection import ClientConnection
 from mqns.remoting.connection_table import Connect, tcp_connect
 from mqns.remoting.options import RemotingOptions
 from mqns.remoting.remoting_client import AsyncRemotingClient
+from mqns.routes.following import RouteFollower
 from mqns.routes.poller import OnChange, RoutePoller
 from mqns.routes.publish import DEFAULT_QUEUES, TopicPublishInfo
 from mqns.routes.queues import MessageQueue, Queues
@@ -28,6 +29,9 @@ from mqns.routes.table import CachedRoute, TopicRouteTable
 from mqns.tasks import at_fixed_rate
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import Command
+
+if TYPE_CHECKING:
+    from mqns.changes.stream import ChangeStream
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +65,9 @@ class AsyncMqClient:
     """Keeps the routes of its topics and sends heartbeats with its groups while its `async with` block runs.
 
     Name servers are those given (a `;`-separated text, or several); else those in NAMESRV_ADDR; else those that
-    `fetch_name_servers` returns at the start and every 120 s, by default from RocketMQ's HTTP endpoint. To be used
-    within one event loop."""
+    `fetch_name_servers` returns at the start and every 120 s, by default from RocketMQ's HTTP endpoint. With the
+    `changes` of a redis-namesrv, routes are also refreshed as soon as they have changed. To be used within one event
+    loop."""
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class AsyncMqClient:
         options: MqClientOptions | None = None,
         *,
         fetch_name_servers: FetchNameServers | None = None,
+        changes: "ChangeStream | None" = None,
         connect: Connect = tcp_connect,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -92,6 +98,7 @@ class AsyncMqClient:
         self._polling = RoutePoller(
             self.remoting, self._routes, self._topics, timeout_s=options.call_timeout_s
         )
+        self._changes = changes
         self._heartbeats = HeartbeatSender(
             self.remoting,
             self._groups,
@@ -117,6 +124,9 @@ class AsyncMqClient:
             self._start_timer(self._refresh_name_servers, FIRST_FETCH_S, FETCH_EVERY_S)
         self._start_timer(self._polling.poll, FIRST_POLL_S, self.options.poll_name_server_s)
         self._start_timer(self._send_heartbeat, FIRST_HEARTBEAT_S, self.options.heartbeat_broker_s)
+        if self._changes is not None:
+            follower = RouteFollower(self._polling, self._routes, self._polling.polled)
+            self._timers.append(asyncio.create_task(follower.follow(self._changes)))
 
     async def close(self) -> None:
         """Unregister all groups, and end all connections and tasks; a second call does nothing."""

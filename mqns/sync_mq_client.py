@@ -1,6 +1,7 @@
 """The sync client with routes, heartbeats and groups."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from mqns.heartbeats.groups import ConsumerGroup
 from mqns.heartbeats.subscriptions import Expression
@@ -12,6 +13,9 @@ from mqns.routes.queues import MessageQueue, Queues
 from mqns.routes.subscribe import FindBrokerResult
 from mqns.routes.table import CachedRoute
 from mqns.sync import SyncClient
+
+if TYPE_CHECKING:
+    from mqns.changes.stream import ChangeStream
 
 
 class MqClient(SyncClient[AsyncMqClient]):
@@ -25,8 +29,11 @@ class MqClient(SyncClient[AsyncMqClient]):
         options: MqClientOptions | None = None,
         *,
         fetch_name_servers: FetchNameServers | None = None,
+        changes: "ChangeStream | None" = None,
     ) -> None:
-        super().__init__(AsyncMqClient(name_servers, options, fetch_name_servers=fetch_name_servers))
+        super().__init__(
+            AsyncMqClient(name_servers, options, fetch_name_servers=fetch_name_servers, changes=changes)
+        )
         try:
             self._loop.run(self._async_client.start())
         except BaseException:

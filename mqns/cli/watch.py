@@ -3,18 +3,23 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime
-from typing import Annotated, Any, Final
+from functools import partial
+from itertools import count
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from mqns.changes.stream import ChangeStream
+from mqns.cli.changed import Pause, until_changed
 from mqns.cli.clusters import members
 from mqns.cli.commands import command
 from mqns.cli.exit_codes import message_of
+from mqns.cli.http_api import VARIABLE, http_url
 from mqns.cli.output import Document, Printer, builtins, plain, table
 from mqns.cli.routes import addresses_text, document, perm_text
 from mqns.cli.settings import CommandContext
@@ -37,6 +42,18 @@ Interval = Annotated[float, typer.Option("-i", "--interval", help="Seconds betwe
 Count = Annotated[int, typer.Option("-c", "--count", help="How many looks; 0: until interrupted", min=0)]
 
 
+WatchedHttp = Annotated[
+    str | None,
+    typer.Option(
+        "--http",
+        help="HTTP side of a redis-namesrv, which sends changes: looks when there is one, in place of each interval",
+        metavar="URL",
+        envvar=VARIABLE,
+        show_default=False,
+    ),
+]
+
+
 class ChangeDocument(Document, frozen=True):
     """An added, changed or removed row; `at` is the local time of the poll."""
 
@@ -56,15 +73,17 @@ def watch(
     topics: Topics = None,
     clusters: Clusters = False,
     interval: Interval = 1.0,
-    count: Count = 0,
+    looks: Count = 0,
+    http: WatchedHttp = None,
 ) -> None:
     """Routes of topics, or clusters, as they change. Ctrl-C ends it.
 
     On a terminal the state and the last changes, else a line for each change (with -o json a document a line)."""
     if topics and clusters:
         raise ConfigError("topics, or --clusters: not both")
+    stream = None if http is None else ChangeStream(http_url(http), token=settings.token)
     with suppress(KeyboardInterrupt), _screen(settings.output) as screen:
-        asyncio.run(_watch(settings, topics or [], interval, count, screen))
+        asyncio.run(_watch(settings, _Looks(topics or [], interval, looks), stream, screen))
 
 
 def changes(before: Snapshot, after: Snapshot, at: str) -> list[ChangeDocument]:
@@ -80,25 +99,37 @@ Screen = Callable[[Snapshot, Sequence[ChangeDocument], str], None]
 """Called with the snapshot, its changes, and the error of the poll (empty: none)."""
 
 
+class _Looks(NamedTuple):
+    topics: Sequence[str]
+    interval_s: float
+    number: int
+
+
 async def _watch(
-    settings: CommandContext, topics: Sequence[str], interval_s: float, count: int, screen: Screen
+    settings: CommandContext, looks: _Looks, stream: ChangeStream | None, screen: Screen
 ) -> None:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(settings.async_name_server())
+        pause: Pause = partial(wait, looks.interval_s)
+        if stream is not None:
+            pause = await stack.enter_async_context(until_changed(stream, pause, settings.output.error))
+        await _look_again(server, looks, pause, screen)
+
+
+async def _look_again(server: AsyncNameServerClient, looks: _Looks, pause: Pause, screen: Screen) -> None:
     before: Snapshot | None = None
-    polls = 0
-    async with settings.async_name_server() as server:
-        while True:
-            try:
-                after = await (_routes(server, topics) if topics else _brokers(server))
-            except ClientError as error:
-                screen(before or {}, (), message_of(error))
-            else:
-                now = datetime.now().astimezone().isoformat(timespec="milliseconds")
-                screen(after, () if before is None else changes(before, after, now), "")
-                before = after
-            polls += 1
-            if polls == count:
-                return
-            await wait(interval_s)
+    for look in count(1):
+        try:
+            after = await (_routes(server, looks.topics) if looks.topics else _brokers(server))
+        except ClientError as error:
+            screen(before or {}, (), message_of(error))
+        else:
+            now = datetime.now().astimezone().isoformat(timespec="milliseconds")
+            screen(after, () if before is None else changes(before, after, now), "")
+            before = after
+        if look == looks.number:
+            return
+        await pause()
 
 
 async def _routes(server: AsyncNameServerClient, topics: Sequence[str]) -> Snapshot:

@@ -59,9 +59,13 @@ class RoutePoller:
 
         return end
 
+    def polled(self) -> set[str]:
+        """Return the topics that are polled."""
+        return self.watched.union(self._topics())
+
     async def poll(self) -> None:
         """Refresh the routes of all topics."""
-        await self.refresh(self.watched.union(self._topics()))
+        await self.refresh(self.polled())
 
     async def refresh(self, topics: Iterable[str]) -> None:
         """Fetch the routes of topics; after a failure the old route stays and the reason is logged."""

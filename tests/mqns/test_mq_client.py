@@ -1,11 +1,13 @@
 """The client as a whole, on a virtual clock: schedules, groups, routes, its end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from mqns.changes.messages import ChangeMessage, Entry
 from mqns.errors import ConfigError, ConnectError, ConnectionClosed, ResponseError, SubscriptionError
 from mqns.heartbeats.groups import ConsumerGroup
 from mqns.mq_client import AsyncMqClient, FetchNameServers, MqClientOptions
@@ -31,17 +33,20 @@ ID = "10.0.0.5@one"
 class Scene:
     """A started client, a name server that knows T, and the brokers of T."""
 
-    def __init__(self, options: MqClientOptions = OPTIONS) -> None:
+    def __init__(self, options: MqClientOptions = OPTIONS, changes: Any = None) -> None:
         self.cluster = Cluster(T=ROUTE)
         self.master, self.slave, self.other = self.cluster.brokers(MASTER, SLAVE, OTHER)
-        self.client = AsyncMqClient(NS, options, connect=self.cluster.network.connect, now_ms=lambda: 7)
+        connect = self.cluster.network.connect
+        self.client = AsyncMqClient(NS, options, changes=changes, connect=connect, now_ms=lambda: 7)
 
 
-def play(acts: Callable[[Scene], Awaitable[None]], options: MqClientOptions = OPTIONS) -> Scene:
+def play(
+    acts: Callable[[Scene], Awaitable[None]], options: MqClientOptions = OPTIONS, changes: Any = None
+) -> Scene:
     """Have a scene played on a virtual clock; neither a task nor a connection may be left."""
 
     async def whole() -> Scene:
-        scene = Scene(options)
+        scene = Scene(options, changes)
         async with scene.client:
             await acts(scene)
         assert scene.cluster.network.open_connections == 0
@@ -98,6 +103,46 @@ def test_slow_brokers_make_heartbeats_rarer_but_polling_goes_on() -> None:
     scene = play(acts, replace(OPTIONS, poll_name_server_s=1, heartbeat_broker_s=1))
     assert [time for time, _ in scene.cluster.lookups[1:]] == [0.01 + number for number in range(10)]
     assert heartbeat_times(scene.master) == [0.5, 4, 7]
+
+
+class Sent:
+    """A stream of changes: messages at these seconds, then an error or silence."""
+
+    def __init__(self, *coming: tuple[float, ChangeMessage], ends: bool = False) -> None:
+        self._coming = coming
+        self._ends = ends
+
+    async def messages(self) -> AsyncIterator[ChangeMessage]:
+        for second, message in self._coming:
+            await at(second)
+            yield message
+        if self._ends:
+            raise ConfigError("no changes here")
+        await at(1000)
+
+
+def lookups_with(changes: Any) -> list[float]:
+    """Return when a client that watches T and polls each 30 s asks in its first 20 s."""
+
+    async def acts(scene: Scene) -> None:
+        await scene.client.watch("T", lambda topic, cached_route: None)
+        await at(20)
+
+    return [time for time, _ in play(acts, changes=changes).cluster.lookups]
+
+
+def change(**data: Any) -> ChangeMessage:
+    return ChangeMessage("1-0", None, (Entry("1-0", 1, "broker_removed", data=data),))
+
+
+def test_where_changes_are_sent_routes_are_refreshed_with_them_and_once_all_workers_show_them() -> None:
+    coming = ((5, change(broker="a")), (7, change(broker="elsewhere")), (9, ChangeMessage("2-0", "hole")))
+    assert lookups_with(Sent(*coming)) == [0, 0.01, 5, 6, 9, 10]
+
+
+def test_where_they_are_not_polling_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    assert lookups_with(Sent(ends=True)) == [0, 0.01]
+    assert "changes of routes are not sent, but polled: no changes here" in caplog.text
 
 
 # groups

@@ -18,7 +18,9 @@ from mqns.cli.watch import changes
 from testbed.broker import A, B, Topic
 from testbed.eventually import eventually
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import Mqns, address, run
+from testbed.scrape import value
+from tests.mqns.cli.conftest import Mqns, address, http_side, run
+from tests.mqns.cli.test_http_api import answering
 
 END_S = 20.0
 
@@ -176,3 +178,62 @@ def test_lines_into_a_pipe_until_ctrl_c(ns: Scene) -> None:
         assert (code, complaint) == (0, b"")
     finally:
         process.kill()
+
+
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def test_where_changes_are_sent_it_looks_when_there_is_one(ns: Scene, tmp_path: Path) -> None:
+    ns.f1()
+    arguments = [
+        "-n",
+        address(ns.server),
+        "watch",
+        "TA",
+        "-i",
+        "600",
+        "-o",
+        "json",
+        "--http",
+        http_side(ns.server),
+    ]
+    out = tmp_path / "out"
+    with out.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mqns.cli", *arguments],
+            stdout=output,
+            stdin=subprocess.DEVNULL,
+            cwd=Path(__file__).parents[3],
+            env={"PATH": os.environ["PATH"]},
+            preexec_fn=hears_ctrl_c,
+        )
+    try:
+        eventually(lambda: _watchers(ns) >= 1)
+        B.register(ns.k3)
+        eventually(lambda: '"added"' in out.read_text(), END_S)
+        B.unregister(ns.k3)
+        eventually(lambda: '"removed"' in out.read_text(), END_S)
+        assert interrupted(process)[0] == ExitCode.OK
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _watchers(ns: Scene) -> float:
+    return value(int(http_side(ns.server).rpartition(":")[2]), "watchers", transport="sse")
+
+
+def test_where_no_changes_are_sent_it_looks_again_and_again(
+    ns: Scene, mqns: Mqns, meanwhile: Callable[..., None], unreachable: str
+) -> None:
+    meanwhile(ns.f1)
+    ended = mqns("watch", "TA", "-c", "2", "--http", f"http://{unreachable}")
+    assert ended.code == ExitCode.OK
+    assert "added TA broker-a" in ended.out
+
+
+def test_an_http_side_without_changes_is_reported_once(ns: Scene, mqns: Mqns) -> None:
+    with answering(lambda: iter([NOT_FOUND]), 0) as url:
+        ended = mqns("watch", "TA", "-c", "3", "-i", "0.3", "--http", url)
+    assert ended.code == ExitCode.OK
+    assert ended.err.count("asked again and again instead") == 1
