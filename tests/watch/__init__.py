@@ -1,0 +1,1 @@
+"""Whether what watchers are sent is what docs/watch.md promises."""
