@@ -41,9 +41,8 @@ def http_of(redis: Any = None, **options: Any) -> Http:
 
 def asked(http: Http, path: str = PATH, **options: Any) -> tuple[int, str]:
     reply = http.client.get(path, headers=AS_JAVA, **options)
-    return reply.status_code, reply.text if reply.status_code == 200 else reply.json["type"].rpartition(":")[
-        2
-    ]
+    problem: Any = reply.json if reply.is_json else {"type": ""}
+    return reply.status_code, reply.text if reply.status_code == 200 else problem["type"].rpartition(":")[2]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def answered(redis: redis_py.Redis) -> tuple[str, ...]:
 
 
 def last(redis: redis_py.Redis) -> float | None:
-    score: float | None = redis.zscore(Keys().announced, MEMBER)  # type: ignore[assignment]
+    score: float | None = redis.zscore(Keys().announced, MEMBER)
     return score
 
 
