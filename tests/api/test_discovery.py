@@ -172,6 +172,24 @@ def test_no_peer_changes_the_list() -> None:
     assert asked(http) == (200, f"{GIVEN}\n")
 
 
+@pytest.mark.parametrize(
+    ("bind", "listed", "found"),
+    [
+        ("0.0.0.0", "10.0.0.1:9876;127.0.0.1:9876", ("127.0.0.1:9876",)),
+        ("0.0.0.0", "10.0.0.1:9876", ()),
+        ("127.0.0.1", "127.0.0.1:9876", ()),
+    ],
+)
+def test_the_doctor_names_addresses_that_lead_other_machines_to_themselves(
+    redis: redis_py.Redis, bind: str, listed: str, found: tuple[str, ...]
+) -> None:
+    options = {"http_bind_address": bind, "discovery_address": listed, "access_audit": "open"}
+    findings = http_of(redis, **options).ok("GET", "/v1/doctor")["findings"]
+    assert [one["subjects"] for one in findings if one["check"] == "discovery-loopback"] == [
+        [*found] for _ in found
+    ]
+
+
 def test_a_server_answers_http_1_0_and_our_own_client(store: Any) -> None:
     with http_workers(store.url, 1, discovery_address=GIVEN) as address:
         connection = http.client.HTTPConnection(address, timeout=10)

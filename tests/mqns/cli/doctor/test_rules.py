@@ -63,7 +63,7 @@ def test_each_command_exists(command: str) -> None:
         assert arguments[2] in REDIS
     if program == "curl":
         path = arguments[-1]
-        path = path[re.search(r"/(v1/|readyz)", path).start() :]  # type: ignore[union-attr]
+        path = path[re.search(r"/(v1/|readyz|rocketmq/)", path).start() :]  # type: ignore[union-attr]
         create_app(Options(), redis=redis_py.Redis()).url_map.bind("ns").match(path, method="GET")
 
 
