@@ -69,9 +69,15 @@ def _looked_up(address: str) -> Addresses:
         return (address,)
     port = int(address.rpartition(":")[2])
     found = {str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-    usable = {one for one in found if "%" not in one}  # a zone is of this machine
+    usable = {one for one in found if _is_usable(one)}
     of_ipv4 = {one for one in usable if ":" not in one}
     return tuple(address_at(one, port) for one in sorted(of_ipv4 or usable)) or (address,)
+
+
+def _is_usable(host: str) -> bool:
+    """A zone is of this machine, and DNS that blocks a name may say 0.0.0.0."""
+    address = address_of(host)
+    return address is not None and not address.is_unspecified and "%" not in host
 
 
 def name_server_lists() -> NameServerLists:

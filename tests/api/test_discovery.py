@@ -129,6 +129,7 @@ def test_names_are_answered_as_addresses_since_gos_client_takes_no_names(
     answers = {
         "two.example": ["10.0.0.9", "10.0.0.8", "2001:db8::1"],
         "six.example": ["2001:db8::2", "fe80::1%eth0"],
+        "blocked.example": ["0.0.0.0"],
     }
 
     def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
@@ -142,7 +143,8 @@ def test_names_are_answered_as_addresses_since_gos_client_takes_no_names(
     assert asked(http) == (200, "10.0.0.8:1;10.0.0.9:1;[2001:db8::2]:2\n")
     del answers["six.example"]
     assert asked(http) == (200, "10.0.0.8:1;10.0.0.9:1;[2001:db8::2]:2\n")
-    assert asked(http_of(discovery_address="none.example:9876")) == (200, "none.example:9876\n")
+    for name in ("none.example", "blocked.example"):
+        assert asked(http_of(discovery_address=f"{name}:9876")) == (200, f"{name}:9876\n")
 
 
 def test_clients_without_a_token_are_answered_where_all_else_is_closed() -> None:

@@ -32,7 +32,7 @@ async def steps(scene: Scene, redis: redis_py.Redis) -> bool:
     """Return whether a step announces."""
     redis.delete(Keys().announced)
     await scene.service.parts.announcer.step()
-    return last(redis) is not None
+    return bool(redis.exists(Keys().announced))
 
 
 @asynchronous
