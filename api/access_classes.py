@@ -15,6 +15,8 @@ OPEN_TO_ALL: Final = (
     "docs.docs",
     "docs.docs_file",
     "access.whoami",
+    "discovery.name_servers",  # clients cannot send tokens, and learn from it the address of the name server alone
+    "discovery.name_servers_of_unit",
 )
 READ: Final = (
     *("clusters.clusters", "clusters.cluster", "brokers.brokers", "brokers.broker", "routes.route"),

@@ -14,6 +14,7 @@ from api import (
     compression,
     conditions,
     cross_site,
+    discovery,
     docs_page,
     doctor,
     drains,
@@ -43,6 +44,8 @@ from api.allowed_hosts import AllowedHosts
 from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer, own_origin
+from api.name_server_lists import EXTENSION as NAME_SERVER_LISTS
+from api.name_server_lists import NameServerLists
 from api.trusted_proxies import TrustedProxies
 from metrics.store import StoreMetrics
 from registry.drivers import Observe
@@ -55,6 +58,7 @@ SUBJECTS = (
     docs_page,
     health,
     metrics,
+    discovery,
     clusters,
     brokers,
     registrations,
@@ -110,6 +114,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         _traced(app, options),
     )
     app.extensions[metrics.EXTENSION] = StoreMetrics(server.keys, options, server.run_probe)
+    app.extensions[NAME_SERVER_LISTS] = NameServerLists(server)
     count_requests(app)
     cross_site.install(app)
     guard.install(

@@ -10,6 +10,7 @@ from flask import current_app
 
 from api.guard import guard
 from api.name_server import NameServer, name_server
+from api.name_server_lists import name_server_lists
 from api.shapes import Answer
 from registry.doctor.catalogue import Severity
 from registry.doctor.findings import Examination, examine
@@ -50,7 +51,8 @@ class LastExamination:
         with self._lock:
             last = self._last
             if last is None or monotonic() >= last.until_s:
-                examined = server.run(examine(server.keys, server.limits, guard().access_file_refused()))
+                refused, listed = guard().access_file_refused(), name_server_lists().unusable()
+                examined = server.run(examine(server.keys, server.limits, refused, listed))
                 now_s, kept = monotonic(), kept_s(examined.size)
                 last = self._last = _Made(examined, now_s + kept, now_s + 2 * kept)
             return last.examined

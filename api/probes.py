@@ -4,3 +4,6 @@ from typing import Final
 
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """They have no spans, and no limit."""
+POLLED: Final = "discovery"
+"""The blueprint that RocketMQ's clients ask at their start and every two minutes; they have no limit either, since many
+of them may be behind one address."""

@@ -15,7 +15,7 @@ from api.caller import proof_in
 from api.counters import COUNTERS
 from api.cross_site import SAFE
 from api.name_server import name_server, origin
-from api.probes import PROBES
+from api.probes import POLLED, PROBES
 from api.problems import Problem
 from registry.errors import StoreUnavailable
 from registry.options.catalogue import Options
@@ -32,14 +32,14 @@ log = RateLimitedLog(logging.getLogger(__name__))
 
 
 def install(app: Flask, options: Options) -> None:
-    """Have an application refuse what goes beyond the limits of its options, probes excepted."""
+    """Have an application refuse what goes beyond the limits of its options; probes and polls of clients excepted."""
     reads, writes = options.http_reads_per_second, options.http_writes_per_second
     meter = RateMeter(Rate(reads, reads * READ_SECONDS_AT_ONCE)) if reads else None
     write_rate = Rate(writes, writes) if writes else None
 
     @app.before_request
     def refuse_too_many() -> None:
-        if request.path in PROBES:
+        if request.path in PROBES or request.blueprint == POLLED:
             return
         if request.method in SAFE or request.routing_exception is not None:
             if meter is not None and not meter.admits(_caller()):

@@ -19,6 +19,7 @@
     ns:{<namespace>}:drains:ends            zset    broker name -> end of its drain (ms)
     ns:{<namespace>}:owed                   hash    pending clean-up of removals
     ns:{<namespace>}:workers                zset    worker id -> end of its lease (ms)
+    ns:{<namespace>}:announced              zset    <host:port> <worker id> -> when it was ready last (ms; short TTL)
     ns:{<namespace>}:kv                     set     KV namespaces, empty ones too
     ns:{<namespace>}:kv:<KV namespace>      hash    key -> value
     ns:{<namespace>}:kv_bytes:<KV namespace> string how many bytes it has, as counted (short TTL)
@@ -117,6 +118,7 @@ class Keys:
     drain_ends = _Key("drains:ends")
     deferred = _Key("owed")
     workers = _Key("workers")
+    announced = _Key("announced")
     kv_namespaces = _Key("kv")
     settings = _Key("settings")
     settings_given = _Key("settings:given")

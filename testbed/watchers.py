@@ -12,6 +12,7 @@ __all__ = ["Fleet", "SseWatcher"]
 
 READ_BYTES: Final = 1 << 18
 OPENED: Final = b"\r\n\r\n"
+OK, UNAVAILABLE = b"200", b"503"
 AWAY_S: Final = 0.2
 """Pause before a watcher whose connection was refused tries again."""
 
@@ -54,7 +55,10 @@ class SseWatcher:
             head, found, rest = self._buffer.partition(OPENED)
             if not found:
                 return
-            if b" 200 " not in head.partition(b"\r\n")[0]:
+            status = head.split(b" ", 2)[1]
+            if status == UNAVAILABLE:
+                return  # its connection ends, and it comes again
+            if status != OK:
                 raise AssertionError(head.decode())
             self.is_open, self._buffer = True, rest
         *events, self._buffer = self._buffer.split(b"\n\n")

@@ -30,6 +30,7 @@ SET_BY_CHART = frozenset(
         "accessFile",
         "proxyTrustedCidrs",
         "proxyRequired",
+        "advertiseAddress",
     }
 )
 SET_BY_CHART_TOO = ("tls.", "redis", "rqRedis")

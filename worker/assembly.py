@@ -47,6 +47,7 @@ from worker.reply import Request
 from worker.roles import Admins
 from worker.second_try import SecondTry
 from worker.transport.frame_memory import FrameMemory
+from worker.watch.announcer import Announcer
 from worker.watch.closed_connections import ClosedConnections
 from worker.watch.contested_members import ContestedMembers
 from worker.watch.follower import Follower
@@ -62,7 +63,8 @@ class Assembly:
     """What a service is made of, over one store and on one event loop.
 
     `worker_id` must differ between any two processes that ever served the namespace. `options` are the live ones:
-    what the process was started with, under the settings that all workers share."""
+    what the process was started with, under the settings that all workers share. Their `advertise_address` has a
+    port, or is empty where none is announced."""
 
     def __init__(self, options: Options, worker_id: str) -> None:
         self.options = options
@@ -119,6 +121,7 @@ class Assembly:
         )
         follow = partial(connect.connect_follower, options.redis_url, options.namespace)
         self.follower = Follower(follow, self.keys, rules)
+        self.announcer = Announcer(*here, options.advertise_address, lambda: self.follower.connected)
         self._late = partial(what_is_late, self.follower, self.ticker)
         self.stale = StaleServing(self.follower, lambda: self.options.stale_serve_max_seconds)
         self.standstill = Standstill(self.follower, self.ticker, self.registration_cache.renewals.invalidate)
@@ -143,6 +146,7 @@ class Assembly:
         self._begin("the ticker", self.ticker.run)
         self._background.append(asyncio.get_running_loop().create_task(self.driver.open()))
         await self.follower.following(START_WAIT_S)
+        self._begin("the announcer", self.announcer.run)
 
     async def stop(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """Cancel these tasks and the background ones, and close the connections to the store."""

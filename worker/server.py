@@ -17,8 +17,9 @@ from gunicorn.workers.base import Worker
 from msgspec.structs import replace
 
 from access.awaited_file import await_access_file
-from registry.options.catalogue import Options
+from registry.options.catalogue import Options, computed
 from registry.options.load import load
+from worker.advertised import advertised_address
 from worker.background import pause
 from worker.logs import log_lines
 from worker.service import Service
@@ -75,8 +76,16 @@ class RemotingWorker(Worker):  # type: ignore[misc]
         options = load(os.environ)
         log_lines.through(self.log.error_log.handlers, options)
         await_access_file(options.access_file, self.notify)
-        self.options = _that_fit(options)
+        self.options = self._with_own_address(_that_fit(options))
         super().init_process()
+
+    def _with_own_address(self, options: Options) -> Options:
+        address = advertised_address(options, self.sockets[0].sock)
+        if not address:
+            log.info(
+                "no address of this machine is announced; set advertiseAddress if clients ask /rocketmq/nsaddr"
+            )
+        return computed(options, {"advertise_address": address})
 
     def run(self) -> None:
         """Called by gunicorn: serve until the worker is stopped."""

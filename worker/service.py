@@ -142,7 +142,8 @@ class Service:
         self.parts.closed.closed(peer, shutting_down=shutting_down)
 
     def begin_drain(self) -> None:
-        """Answer with GO_AWAY from now on, if enableShutdownGracefully says so."""
+        """Announce this worker's address no more, and answer with GO_AWAY if enableShutdownGracefully says so."""
+        self.parts.announcer.end()
         self._draining = self.parts.options.enable_shutdown_gracefully
 
     async def stop(self) -> None:

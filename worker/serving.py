@@ -124,8 +124,7 @@ class Serving:
         log.info("draining %d connections", len(connections))
         connections.shutting_down = True
         self._balance.defer_to_others()
-        if gracefully:
-            self._service.begin_drain()
+        self._service.begin_drain()
         connections.begin_go_away()
         await asyncio.sleep(min(ACCEPT_ON_S, self._drain_s))
         self._acceptor.stop()

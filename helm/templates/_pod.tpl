@@ -110,6 +110,12 @@ env:
   {{- with include "namesrv.accessEnv" $root }}{{ . | trim | nindent 2 }}{{ end }}
   {{- end }}
   - {name: PROMETHEUS_MULTIPROC_DIR, value: /metrics}
+  {{- if eq $component "http" }}
+  - {name: MQNS_DISCOVERY_ADDRESS, value: {{ include "namesrv.discoveryAddress" $root | quote }}}
+  {{- end }}
+  {{- if eq $component "remoting" }}
+  - {name: MQNS_ADVERTISE_ADDRESS, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+  {{- end }}
   {{- if has $component (list "jobs" "scheduler") }}
   - {name: MQNS_BEAT_FILE, value: /tmp/beat}
   {{- end }}
@@ -185,7 +191,13 @@ volumeMounts:
 {{- include "namesrv.tlsEnv" . }}
 {{- include "namesrv.proxyEnv" . }}
 {{ include "namesrv.httpEnv" . }}
-{{- include "namesrv.optionsEnv" (list . (omit .Values.options "httpAllowedHosts")) }}
+{{- include "namesrv.optionsEnv" (list . (omit .Values.options "httpAllowedHosts" "discoveryAddress")) }}
+{{- end }}
+
+{{/* What clients learn whose only setting is the HTTP side's address: the Service, by any name that pods look up. */}}
+{{- define "namesrv.discoveryAddress" -}}
+{{- $service := printf "%s:%v" (include "namesrv.remotingHost" .) .Values.remoting.service.port -}}
+{{- default $service .Values.options.discoveryAddress -}}
 {{- end }}
 
 {{/* (list $ options) */}}

@@ -63,6 +63,14 @@ RULES: Final = {
         "be started again. On Kubernetes correct the Secret, and wait for the kubelet.",
         f"mqns access list --http {HTTP}",
     ),
+    "discovery-loopback": Rule(
+        "warning",
+        "Clients and brokers whose only setting is this HTTP side's address learn their name servers from it. A "
+        "loopback address leads those on other machines to themselves.",
+        "Set discoveryAddress to what other machines reach, or bindAddress or advertiseAddress of the remoting "
+        "workers; where no client asks /rocketmq/nsaddr, nothing.",
+        f"curl -s {HTTP}/rocketmq/nsaddr",
+    ),
     "limits-near": Rule(
         "warning",
         "The namespace grew, or a peer makes up names: at the limit what is new is refused, also a broker that left "

@@ -60,6 +60,9 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _consumers(facts)
     if (refused := facts.access_file_refused) is not None:
         yield Seen("access-file-refused", f"the access file is not taken: {refused}")
+    if listed := facts.discovery_loopback:
+        what = f"/rocketmq/nsaddr answers other machines loopback addresses: {_named(listed, len(listed))}"
+        yield Seen("discovery-loopback", what, listed)
     if facts.unread:
         texts = (f"{what} ({why[:TEXT_MAX]})" for what, why in facts.unread.items())
         yield Seen("store-unreadable", f"cannot be read: {', '.join(texts)}", tuple(facts.unread))

@@ -36,7 +36,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last. `gone` are
     members that left without unregistering. `counts` is None where topics were not counted for ten minutes, `tasks`
     where they cannot be read. `replica_of` is the master of a store that takes no writes. `unread` has each part that
-    cannot, and why. `access_file_refused` is why the process that asks has not taken its access file as it is now."""
+    cannot, and why. `access_file_refused` is why the process that asks has not taken its access file as it is now,
+    `discovery_loopback` are loopback addresses that it answers to clients of other machines as name servers."""
 
     clock: LeaseClock
     limits: Limits
@@ -53,6 +54,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     replica_of: str | None = None
     unread: Mapping[str, str] = {}
     access_file_refused: str | None = None
+    discovery_loopback: tuple[str, ...] = ()
 
 
 def read(keys: Keys, limits: Limits) -> Plan[Facts]:

@@ -17,7 +17,7 @@ from rocketmq_remoting.typed import decoded
 
 __all__ = ["FINDINGS", "Examination", "Finding", "count", "counted", "examine", "finding"]
 
-OF_PROCESS: Final = frozenset({"access-file-refused"})
+OF_PROCESS: Final = frozenset({"access-file-refused", "discovery-loopback"})
 """Rules of facts that the store has not: of the process that examines."""
 FINDINGS: Final = tuple(name for name in RULES if name not in OF_PROCESS)
 """The names of the rules that a scheduler counts."""
@@ -48,11 +48,16 @@ class Examination(msgspec.Struct, frozen=True):
     size: int
 
 
-def examine(keys: Keys, limits: Limits, access_file_refused: str | None = None) -> Plan[Examination]:
-    """Return the findings as they are now; `access_file_refused` is why this process has not taken its access file as
-    it is now, None if it has. It reads all brokers."""
+def examine(
+    keys: Keys,
+    limits: Limits,
+    access_file_refused: str | None = None,
+    discovery_loopback: tuple[str, ...] = (),
+) -> Plan[Examination]:
+    """Return the findings as they are now; `access_file_refused` and `discovery_loopback` are facts of this process
+    (`registry.doctor.facts.Facts`). It reads all brokers."""
     of_store = yield from facts.read(keys, limits)
-    found = replace(of_store, access_file_refused=access_file_refused)
+    found = replace(of_store, access_file_refused=access_file_refused, discovery_loopback=discovery_loopback)
     size = sum(len(broker.members) for broker in found.brokers) + len(found.drained)
     return Examination(found.clock.now_ms, tuple(finding(keys, seen) for seen in check(found)), size)
 

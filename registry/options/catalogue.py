@@ -6,13 +6,14 @@ in mappings (`registry.options.load` reads them for a process).
 """
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from inspect import get_annotations
 from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
+from registry.options.addresses import address_at, addresses_of, units_of
 from registry.options.fields import (
     AccessOptions,
     Effect,
@@ -128,7 +129,7 @@ ALIASES = {"REDIS_URL": "redisUrl", "RQ_REDIS_URL": "rqRedisUrl", "ROCKETMQ_SERI
 ALWAYS_BLACK = frozenset(
     {
         *("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"),
-        *("httpBindAddress", "ownershipGuard"),
+        *("httpBindAddress", "ownershipGuard", "discoveryAddress", "discoveryUnits", "advertiseAddress"),
         *(option.key for option in CATALOGUE if option.key.startswith(BLACK_PREFIXES)),
     }
 )
@@ -178,6 +179,12 @@ CHOICES = {
     "accessMode": ("enforce", "observe"),
 }
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
+ADDRESSES: Mapping[str, Callable[[str], object]] = {
+    "discoveryAddress": addresses_of,
+    "discoveryUnits": units_of,
+    "advertiseAddress": lambda text: text and address_at(text, PORT_MAX),
+}
+"""Options with addresses of name servers, and what reads each."""
 PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})
 DECIMAL = re.compile(r"[+-]?[0-9]+")
 VARIABLES = ALIASES | {option.env: option.key for option in CATALOGUE}  # later ones win
@@ -317,6 +324,17 @@ def _with_choices(options: Options) -> Options:
     return options
 
 
+def _with_addresses(options: Options) -> Options:
+    """The options, of which addresses and lists of them can be read. Raises InvalidOption for one that cannot."""
+    for key, read in ADDRESSES.items():
+        text = getattr(options, BY_KEY[key].name)
+        try:
+            read(text)
+        except ValueError as error:
+            raise InvalidOption(f"{key}: {error}") from None
+    return options
+
+
 def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, str] | None = None) -> Options:
     """Defaults, then the -c file, then the environment, then the command line.
 
@@ -328,7 +346,7 @@ def resolve(file: Mapping[str, str], env: Mapping[str, str], cli: Mapping[str, s
     by_default = _computed(values, env)
     unknown = tuple((key, text) for key, text in file.items() if key not in BY_KEY)
     options = converted(by_default | values | {"listing_also": unknown}, Options)
-    options = _with_choices(_with_networks(_with_logins(options)))
+    options = _with_addresses(_with_choices(_with_networks(_with_logins(options))))
     sources = _sources(options, given, {*by_default, "rq_redis_url"})
     return msgspec.structs.replace(options, sources=tuple(sources.items()))
 

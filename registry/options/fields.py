@@ -297,6 +297,27 @@ class Options(AccessOptions, frozen=True, kw_only=True):
     http_user_header: Annotated[
         str, _own("header in which these name the user, the actor of a change, as X-Forwarded-User")
     ] = ""
+    discovery_address: Annotated[
+        str,
+        _own(
+            "name servers that /rocketmq/nsaddr answers, as 10.0.0.1:9876;ns.example.com:9876; empty: the remoting "
+            "workers that are ready"
+        ),
+    ] = ""
+    discovery_units: Annotated[
+        str,
+        _own(
+            "those of clients with a unit name, as blue=10.0.0.1:9876;10.0.0.2:9876,green=10.0.0.3:9876; other units "
+            "have those of clients without one"
+        ),
+    ] = ""
+    advertise_address: Annotated[
+        str,
+        _own(
+            "host or host:port by which clients reach the remoting workers of this machine; empty: bindAddress, or "
+            "where that is all addresses the one from which this machine sends"
+        ),
+    ] = ""
     namespace: Annotated[str, _own("one Redis may serve several name servers: ns:{namespace}:…")] = "default"
     data_dir: Annotated[str, _own("folder of the embedded store")] = ""
     redis_url: Annotated[str, _own("the store; empty starts an embedded one")] = ""

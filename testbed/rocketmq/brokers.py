@@ -150,7 +150,7 @@ def properties(config: BrokerConfig, port: int, folder: Path, name_servers: str)
         "bindAddress": "127.0.0.1",
         "listenPort": str(port),
         "haListenPort": str(port + HA),
-        "namesrvAddr": name_servers,
+        **({"namesrvAddr": name_servers} if name_servers else {}),
         "storePathRootDir": str(folder / "store"),
         "storePathCommitLog": str(folder / "store" / "commitlog"),
         "defaultTopicQueueNums": "4",

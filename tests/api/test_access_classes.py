@@ -40,9 +40,12 @@ def test_what_changes_something_is_of_operators_or_brokers(app: APIFlask) -> Non
     }
 
 
-def test_probes_and_the_documentation_are_open(app: APIFlask) -> None:
+def test_probes_the_documentation_and_the_list_of_name_servers_are_open(app: APIFlask) -> None:
     open_to_all = {rule.rule for rule in app.url_map.iter_rules() if HTTP[rule.endpoint] is OPEN}
-    assert open_to_all == {"/healthz", "/readyz", "/openapi.json", "/", "/docs", "/docs/<name>", "/v1/whoami"}
+    assert open_to_all == {
+        *("/healthz", "/readyz", "/openapi.json", "/", "/docs", "/docs/<name>", "/v1/whoami"),
+        *("/rocketmq/nsaddr", "/rocketmq/nsaddr-<unit>"),  # clients that ask there have no token
+    }
 
 
 def test_what_the_table_has_not_is_refused() -> None:

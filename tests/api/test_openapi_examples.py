@@ -10,6 +10,7 @@ from jsonschema.protocols import Validator
 
 from api.openapi import EXAMPLES
 from mqpipeline.serving.publish import publish
+from registry.announcements import announce
 from registry.drivers import run
 from registry.expiry.worker_lease import tick
 from registry.keys import Keys
@@ -84,6 +85,8 @@ def test_the_examples_happen(http: Http, redis: redis_py.Redis, spec: Any) -> No
         if OF_THE_PIPELINE in named[request.id]["tags"]:
             continue
         run(tick(Keys(), "w1", Origin("w1-1", "worker:w1")), redis)
+        for worker, address in (("w1", "10.0.0.1:9876"), ("w2", "10.0.0.2:9876")):
+            run(announce(Keys(), worker, address), redis)
         path, body = with_ids(request.path, ids), with_ids(request.body, ids)
         reply = http(request.method, path, body, environ_base=PEER)
         assert reply.status == 200, (request, reply)
@@ -95,5 +98,7 @@ def test_the_examples_happen(http: Http, redis: redis_py.Redis, spec: Any) -> No
         elif request.id == "getMetrics":
             text = http.client.get(request.path).text
             assert set(example.splitlines()) <= set(text.splitlines())
+        elif isinstance(example, str):
+            assert http.client.get(request.path).text == example, request.id
         else:
             assert steady(reply.json) == steady(example), request.id

@@ -16,6 +16,7 @@ import redis as redis_py
 from api.openapi import EXAMPLES
 from mqnamesrv.store import EmbeddedStore
 from mqpipeline.serving.publish import publish
+from registry.announcements import announce
 from registry.drivers import run
 from registry.expiry.worker_lease import tick
 from registry.keys import Keys
@@ -34,12 +35,13 @@ TICK_S = 0.5
 
 @contextmanager
 def ticking(redis: redis_py.Redis) -> Iterator[None]:
-    """Renew the lease clock, as a remoting worker does."""
+    """Renew the lease clock and announce an address, as a remoting worker does."""
     ended = threading.Event()
 
     def renew() -> None:
         while not ended.wait(TICK_S):
             run(tick(Keys(), "w1", Origin("w1-1", "worker:w1")), redis)
+            run(announce(Keys(), "w1", "10.0.0.1:9876"), redis)
 
     thread = threading.Thread(target=renew)
     thread.start()

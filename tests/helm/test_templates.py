@@ -33,6 +33,33 @@ def options(**values: Any) -> dict[str, Any]:
 
 
 ROWS: list[Row] = [
+    # what clients learn whose only setting is the HTTP side's address
+    (
+        {},
+        HTTP,
+        f"{CONTAINER} env MQNS_DISCOVERY_ADDRESS value",
+        "mq-remoting.rocketmq.svc.cluster.local:9876",
+    ),
+    (
+        {"remoting": {"service": {"port": 19876}}, "clusterDomain": "k8s.example"},
+        HTTP,
+        f"{CONTAINER} env MQNS_DISCOVERY_ADDRESS value",
+        "mq-remoting.rocketmq.svc.k8s.example:19876",
+    ),
+    (
+        options(discoveryAddress="192.0.2.1:9876"),
+        HTTP,
+        f"{CONTAINER} env MQNS_DISCOVERY_ADDRESS value",
+        "192.0.2.1:9876",
+    ),
+    (options(discoveryUnits="blue=b:1"), HTTP, f"{CONTAINER} env MQNS_DISCOVERY_UNITS value", "blue=b:1"),
+    ({}, REMOTING, f"{CONTAINER} env MQNS_DISCOVERY_ADDRESS", None),
+    (
+        {},
+        REMOTING,
+        f"{CONTAINER} env MQNS_ADVERTISE_ADDRESS valueFrom fieldRef fieldPath",
+        "status.podIP",
+    ),
     # workloads
     ({}, REMOTING, "spec replicas", 2),
     ({"remoting": {"replicas": 5}}, REMOTING, "spec replicas", 5),

@@ -143,9 +143,7 @@ class Container:
 
     def _variables(self, namespace: Namespace) -> dict[str, str]:
         return {
-            variable["name"]: self._here(
-                variable.get("value") or _of_secret(namespace, variable["valueFrom"])
-            )
+            variable["name"]: self._here(variable.get("value") or _from(namespace, variable["valueFrom"]))
             for variable in self._spec["env"]
         }
 
@@ -186,7 +184,10 @@ def _leading(pod: Object, container: Container) -> Iterator[Object]:
         yield {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": kind, "metadata": about, "spec": of_kind}
 
 
-def _of_secret(namespace: Namespace, source: Mapping[str, Any]) -> str:
+def _from(namespace: Namespace, source: Mapping[str, Any]) -> str:
+    """Return a value of a Secret, or the address of the pod, which is this machine's."""
+    if source.get("fieldRef", {}).get("fieldPath") == "status.podIP":
+        return HERE
     of = source["secretKeyRef"]
     found: Object = msgspec.json.decode(namespace.kubectl("get", "secret", of["name"], "--output=json"))
     return base64.b64decode(found["data"][of["key"]]).decode()

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from registry.options.catalogue import (
+    ADDRESSES,
     BY_KEY,
     CATALOGUE,
     CHOICES,
@@ -77,6 +78,8 @@ def test_each_option_can_be_set_by_its_variable() -> None:
             text = "10.0.0.0/8"
         if option.key == "checkAddress":
             text = "localhost:9876"
+        if option.key in ADDRESSES:
+            text = "blue=localhost:9876" if option.key == "discoveryUnits" else "localhost:9876"
         if option.key in CHOICES:
             text = CHOICES[option.key][-1]
         changed = resolve({}, HOME | {option.env: text})

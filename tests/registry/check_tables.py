@@ -41,6 +41,7 @@ ELSEWHERE = (
     "doctor",
     "gone",
     "workers",
+    "announced",
 )
 TRANSIENT = ("access_denied", "http_writes", "kv_bytes", "kv_versions", "pushed")
 Hashes = dict[str, dict[str, str]]

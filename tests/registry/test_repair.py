@@ -331,7 +331,8 @@ def test_a_timeout_that_is_none_does_no_harm(ns: Namespace, text: str) -> None:
 
 
 OTHERS = (
-    *("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "lapses", "settings"),
+    *("kv:ORDER_TOPIC_CONFIG", "kv", "drains", "drains:ends", "owed", "workers", "announced", "lapses"),
+    "settings",
     "events:offsets",
     "events:groups",
     "events:summaries",

@@ -219,8 +219,11 @@ async def _route(server: AsyncNameServerClient, topic: str) -> TopicRouteData | 
 
 
 async def _with_probes(facts: Facts, plan: CollectOptions, output: Printer) -> Facts:
-    """Add whether each broker's address is reached, of those that are begun within PROBES_S."""
-    addresses = broker_addresses(facts)
+    """Add whether each address of a broker, and of a name server that an HTTP side lists, is reached, of those that are
+    begun within PROBES_S."""
+    brokers = broker_addresses(facts)
+    listed = {address for listed in facts.listed_name_servers().values() for address in listed}
+    addresses = sorted({*brokers, *listed})
     limit_s = min(CONNECT_S, plan.timeout_s)
     clock = asyncio.get_running_loop().time
     until = clock() + PROBES_S
@@ -228,13 +231,14 @@ async def _with_probes(facts: Facts, plan: CollectOptions, output: Printer) -> F
     async def probe(address: str) -> Probe | None:
         return await _probe(address, limit_s) if clock() < until else None
 
-    with output.progress("brokers", len(addresses)) as done:
+    with output.progress("addresses", len(addresses)) as done:
         probes = await run_concurrently(probe, addresses, CONCURRENT_PROBES, done)
-    probe_of = dict(zip(addresses, probes, strict=True))
+    probe_of = {address: probe for address, probe in zip(addresses, probes, strict=True) if probe is not None}
     return Facts(
         facts.name_servers,
-        {address: probe for address, probe in probe_of.items() if probe is not None},
-        tuple(address for address, probe in probe_of.items() if probe is None),
+        {address: probe_of[address] for address in brokers if address in probe_of},
+        tuple(address for address in addresses if address not in probe_of),
+        {address: probe_of[address] for address in listed if address in probe_of},
     )
 
 

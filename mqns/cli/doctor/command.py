@@ -12,7 +12,7 @@ from rich.text import Text
 
 from mqns.addresses.syntax import parse_addresses
 from mqns.cli.commands import command
-from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
+from mqns.cli.doctor import addresses, brokers, differences, discovery, servers, serving, store, topics
 from mqns.cli.doctor.collect import CollectOptions, collect
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, confirmed, counted, in_order
@@ -27,7 +27,10 @@ RECHECK_S: Final = 2.0
 UNKNOWN: Final = "-"
 wait = asyncio.sleep
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-CHECKS: Final = (servers.check, serving.check, store.check, addresses.check, brokers.check, topics.check)
+CHECKS: Final = (
+    *(servers.check, serving.check, store.check, discovery.check),
+    *(addresses.check, brokers.check, topics.check),
+)
 
 
 class FailOn(StrEnum):

@@ -68,7 +68,8 @@ class HttpFacts(msgspec.Struct, frozen=True):
     the kinds are the ends of the problems' types. `port` is what is there where no answer came: CLOSED, or MUTE where
     it did not come whole in time. `is_remoting`: the port speaks RocketMQ's protocol. `clock_ahead_s`
     is the difference of its clock to the local one, with an error of at most `clock_within_s`. `drains` are those in
-    force, None where an earlier release does not say, `findings` what it finds about itself."""
+    force, None where an earlier release does not say, `findings` what it finds about itself. `listed` are the name
+    servers that it answers clients which ask it for them."""
 
     url: str
     failure: str | None = None
@@ -84,6 +85,7 @@ class HttpFacts(msgspec.Struct, frozen=True):
     is_remoting: bool = False
     refused_kind: str = ""
     port: Port | None = None
+    listed: tuple[str, ...] = ()
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -145,18 +147,20 @@ class NameServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """The result of connecting to a broker's address: the IPs it resolves to, and the reason of a failure."""
+    """The result of connecting to an address: the IPs it resolves to, and the reason of a failure."""
 
     ips: tuple[str, ...]
     failure: str | None = None
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All facts; `probes` by broker address, empty with --no-connect; there was no time for the `unprobed`."""
+    """All facts; `probes` by broker address, empty with --no-connect; there was no time for the `unprobed`. `listed`
+    are probes of the name servers that HTTP sides list."""
 
     name_servers: tuple[NameServerFacts, ...]
     probes: Mapping[str, Probe] = {}
     unprobed: tuple[str, ...] = ()
+    listed: Mapping[str, Probe] = {}
 
     @property
     def reachable(self) -> tuple[NameServerFacts, ...]:
@@ -166,6 +170,12 @@ class Facts(msgspec.Struct, frozen=True):
     def broker_names(self) -> list[str]:
         """Return the broker names of all name servers."""
         return sorted({name for server in self.reachable for name in server.info.broker_addr_table})
+
+    def listed_name_servers(self) -> dict[str, tuple[str, ...]]:
+        """Return the name servers that each HTTP side lists, by its URL."""
+        return {
+            server.http.url: server.http.listed for server in self.name_servers if server.http is not None
+        }
 
     def members(self) -> list["RegisteredBroker"]:
         """Return every broker address of all name servers."""

@@ -7,12 +7,15 @@ from typing import Any, Final, TypeVar
 import httpx
 import msgspec
 
+from mqns.addresses.syntax import parse_addresses
 from mqns.cli.doctor.facts import BrokerLease, HttpFacts, OwnFinding, Port
 from mqns.cli.drain_list import DrainDocument, DrainPage
 from mqns.cli.http_api import ask, bearer, decode
+from mqns.errors import AddressError
 
 T = TypeVar("T", bound=msgspec.Struct)
 READYZ: Final = "/readyz"
+NAME_SERVERS: Final = "/rocketmq/nsaddr"
 STORE_UNAVAILABLE: Final = "store-unavailable"
 NOT_FOLLOWED: Final = "events-not-followed"
 """Kinds of problems that `/readyz` has."""
@@ -103,6 +106,7 @@ async def more_http_facts(first: HttpFacts, timeout_s: float, token: str | None 
             leases = await _leases(client, timeout_s)
             drains = await _drains(client, timeout_s)
             own = await _own_findings(client, timeout_s)
+            listed = await _listed(client, timeout_s)
     except _StatusError as error:
         refused = str(error) if httpx.codes.is_server_error(error.status) else None
         return msgspec.structs.replace(first, failure=str(error), refused=refused, refused_kind=error.kind)
@@ -115,6 +119,7 @@ async def more_http_facts(first: HttpFacts, timeout_s: float, token: str | None 
         leases=leases,
         drains=drains,
         findings=own.findings,
+        listed=listed,
     )
 
 
@@ -155,6 +160,17 @@ async def _own_findings(client: httpx.AsyncClient, timeout_s: float) -> _Finding
             raise
         return _FindingsJson()
     return found
+
+
+async def _listed(client: httpx.AsyncClient, timeout_s: float) -> tuple[str, ...]:
+    """Return the name servers that clients without any learn from it; nothing where it has no list."""
+    status, body = await ask(client, timeout_s, "GET", NAME_SERVERS)
+    if status != httpx.codes.OK:
+        return ()
+    try:
+        return parse_addresses(body.decode(errors="replace"), default_port=None)
+    except AddressError:
+        return ()
 
 
 async def _leases(client: httpx.AsyncClient, timeout_s: float) -> tuple[BrokerLease, ...]:

@@ -149,6 +149,11 @@ RULES: Final = {
         "default).",
         "nc -vz {address_host} {address_port}",
     ),
+    "discovery-unreachable": Rule(
+        "Clients and brokers whose only setting is this HTTP side's address connect to what it lists. The address is "
+        "not one by which the name server is reached from here, it has ended, or a firewall is between.",
+        "nc -vz {address_host} {address_port}",
+    ),
     # brokers
     "broker-without-master": Rule(
         "The master has ended or cannot register, or a controller has elected none.",

@@ -1,4 +1,4 @@
-// Sends a message to a topic: send NAMESRV TOPIC. It signs with ACCESS_KEY, SECRET_KEY and SECURITY_TOKEN of its
+// Sends a message to a topic: send NAMESRV TOPIC, where NAMESRV may be http://…, the endpoint with the list. It signs with ACCESS_KEY, SECRET_KEY and SECURITY_TOKEN of its
 // environment, if they are there. Its last line is a report as that of java/Produce.java.
 package main
 
@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
@@ -22,10 +23,11 @@ type report struct {
 }
 
 func send(namesrv string, topic string) error {
-	options := []producer.Option{
-		producer.WithNameServer(primitive.NamesrvAddr{namesrv}),
-		producer.WithRetry(0),
+	where := producer.WithNameServer(primitive.NamesrvAddr{namesrv})
+	if strings.HasPrefix(namesrv, "http://") {
+		where = producer.WithNameServerDomain(namesrv)
 	}
+	options := []producer.Option{where, producer.WithRetry(0)}
 	if key := os.Getenv("ACCESS_KEY"); key != "" {
 		options = append(options, producer.WithCredentials(primitive.Credentials{
 			AccessKey:     key,

@@ -23,7 +23,10 @@ public class Consume {
         int count = Integer.parseInt(args[2]);
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             args.length > 4 ? args[4] : "consumers_of_" + topic, Signing.hook(), new AllocateMessageQueueAveragely());
-        consumer.setNamesrvAddr(args[0]);
+        if (!args[0].isEmpty()) { // else it asks an HTTP endpoint
+            consumer.setNamesrvAddr(args[0]);
+        }
+        consumer.setUnitName(System.getProperty("unit"));
         Patience.of(consumer);
         consumer.setHeartbeatBrokerInterval(1000); // 5.5.0 may skip its first heartbeat; nothing comes till the next
         consumer.setPollNameServerInterval(100);

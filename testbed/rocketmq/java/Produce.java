@@ -17,7 +17,10 @@ public class Produce {
         int count = Integer.parseInt(args[2]);
         int perSecond = Integer.parseInt(args[3]);
         DefaultMQProducer producer = new DefaultMQProducer("producers_of_" + topic, Signing.hook());
-        producer.setNamesrvAddr(args[0]);
+        if (!args[0].isEmpty()) { // else it asks an HTTP endpoint
+            producer.setNamesrvAddr(args[0]);
+        }
+        producer.setUnitName(System.getProperty("unit"));
         producer.setPollNameServerInterval(100);
         producer.setRetryTimesWhenSendFailed(args.length > 4 ? Integer.parseInt(args[4]) : 0);
         int first = args.length > 5 ? Integer.parseInt(args[5]) : 0;

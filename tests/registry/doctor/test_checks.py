@@ -70,6 +70,11 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
         {"access_file_refused": "/etc/access.toml: roles"},
         [("access-file-refused", ())],
     ),
+    (
+        "name servers on loopback for other machines",
+        {"discovery_loopback": ("127.0.0.1:9876",)},
+        [("discovery-loopback", ("127.0.0.1:9876",))],
+    ),
     ("one that left", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE),)}, [("broker-gone", ("b1",))]),
     ("one that is started again", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE + 1),)}, []),
     ("wiped", {"counts": counts(0, "b1")}, [("broker-wiped", ("b1",))]),

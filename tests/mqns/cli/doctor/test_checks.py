@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mqns.cli.doctor import addresses, brokers, differences, servers, serving, store, topics
+from mqns.cli.doctor import addresses, brokers, differences, discovery, servers, serving, store, topics
 from mqns.cli.doctor.facts import (
     BrokerLease,
     Facts,
@@ -49,7 +49,10 @@ def lease(state: str = "living", remaining_ms: int = 110_000, version_ms: int = 
 
 @pytest.mark.parametrize(
     "check",
-    [servers.check, serving.check, store.check, differences.check, addresses.check, topics.check],
+    [
+        *(servers.check, serving.check, store.check, discovery.check),
+        *(differences.check, addresses.check, topics.check),
+    ],
     ids=lambda check: check.__module__,
 )
 def test_a_healthy_set_up(check: Any) -> None:
@@ -292,6 +295,24 @@ def test_advice_fits_what_differs() -> None:
     )
     assert "mqns permissions add broker-a" in perm
     assert "mqadmin updateTopic" in queues
+
+
+@pytest.mark.parametrize(
+    ("probes", "found"),
+    [
+        ({}, ()),
+        ({"10.0.0.1:9876": Probe(("10.0.0.1",)), "ns:9876": Probe(())}, ()),
+        ({"10.0.0.1:9876": Probe(("10.0.0.1",), "refused"), "ns:9876": Probe((), "unknown")}, (0, 1)),
+        ({"10.0.0.1:9876": Probe(("10.0.0.1",)), "ns:9876": Probe((), "unknown")}, (1,)),
+    ],
+)
+def test_name_servers_that_clients_learn_are_to_be_reached(
+    probes: dict[str, Probe], found: tuple[int, ...]
+) -> None:
+    listed = ("10.0.0.1:9876", "ns:9876")
+    facts = Facts((server(A, **leases(listed=listed)), server(B)), listed=probes)
+    findings = [(f.check, f.name_servers, f.subjects) for f in discovery.check(facts)]
+    assert findings == [("discovery-unreachable", (A,), tuple(listed[i] for i in found))][: len(found)]
 
 
 ADDRESS: list[tuple[str, Probe | None, str, list[tuple[str, str]]]] = [

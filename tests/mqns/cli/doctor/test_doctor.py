@@ -230,6 +230,17 @@ def test_what_http_adds(
         scene.clear()
 
 
+def test_a_name_server_that_clients_learn_and_do_not_reach(
+    launch: Callable[..., NameServer], unreachable: str
+) -> None:
+    server = launch(httpPort="0", discoveryAddress=unreachable)
+    ended = doctor([Scene(server)], "--http", http_side(server))
+    (found,) = (f for f in ended.document["findings"] if f["check"] == "discovery-unreachable")
+    assert found["subjects"] == [unreachable]
+    assert f"{unreachable} (no connection: Connection refused)" in found["what"]
+    assert rules(doctor([Scene(server)], "--no-connect", "--http", http_side(server)), "warning") == []
+
+
 def test_a_drain_is_not_taken_for_permissions_that_were_taken(
     ns: Scene, listening: Listening, unreachable: str
 ) -> None:

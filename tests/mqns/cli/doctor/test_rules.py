@@ -15,8 +15,8 @@ from typer.main import get_command
 from api.app import create_app
 from mqns.cli import doctor
 from mqns.cli.app import app
-from mqns.cli.doctor import addresses, brokers, differences, servers, serving, topics
-from mqns.cli.doctor.facts import Facts, HttpFacts
+from mqns.cli.doctor import addresses, brokers, differences, discovery, servers, serving, topics
+from mqns.cli.doctor.facts import Facts, HttpFacts, Probe
 from mqns.cli.doctor.findings import Finding, Severity
 from mqns.cli.doctor.http_side import NOT_FOLLOWED, STORE_UNAVAILABLE
 from mqns.cli.doctor.rules import RULES, command_of, explained
@@ -63,7 +63,7 @@ def test_each_command_exists(command: str) -> None:
         assert arguments[2] in REDIS
     if program == "curl":
         path = arguments[-1]
-        path = path[re.search(r"/(v1/|readyz)", path).start() :]  # type: ignore[union-attr]
+        path = path[re.search(r"/(v1/|readyz|rocketmq/)", path).start() :]  # type: ignore[union-attr]
         create_app(Options(), redis=redis_py.Redis()).url_map.bind("ns").match(path, method="GET")
 
 
@@ -126,12 +126,14 @@ def all_facts() -> list[Facts]:
         for address, probe, ip, _ in test_checks.ADDRESS
     ]
     facts.append(Facts((server(A, http=HttpFacts("http://ns:8080", failure="refused")),)))
+    lists = server(A, http=HttpFacts("http://ns:8080", listed=("10.0.0.1:9876",)))
+    facts.append(Facts((lists,), listed={"10.0.0.1:9876": Probe(("10.0.0.1",), "refused")}))
     return facts
 
 
 def all_findings(facts: list[Facts]) -> list[Finding]:
     """What all checks find in these."""
-    checks = (*(m.check for m in (servers, serving, differences, addresses, brokers, topics)),)
+    checks = (*(m.check for m in (servers, serving, discovery, differences, addresses, brokers, topics)),)
     return [found for one in facts for check in checks for found in explained(check(one), one)]
 
 
