@@ -17,6 +17,7 @@ from api import (
     docs_page,
     doctor,
     drains,
+    dry_run,
     events,
     guard,
     health,
@@ -116,6 +117,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         lambda take: server.run_probe(follow_stored(server.keys, take, own_origin())),
         lambda records: server.run_probe(records.write(server.keys, own_origin())),
     )
+    dry_run.install(app)
     rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)

@@ -1,0 +1,152 @@
+"""`?dryRun=true`: the answer of the change that follows, and a store as it was."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import redis as redis_py
+
+from api.access_classes import HTTP
+from api.app import create_app
+from api.methods import SAFE
+from registry.drivers import run
+from registry.expiry.worker_lease import tick
+from registry.keys import Keys
+from registry.options.catalogue import Options
+from registry.plans import Origin
+from tests.api.http import MASTER, SLAVE, Http, Reply, a_broker
+from tests.registry.test_dry_run import contents
+
+MEMBER = {"cluster": "c1", "brokerAddr": MASTER}
+OF_MEMBER = f"cluster=c1&brokerAddr={MASTER}"
+QUEUES = {"brokerName": "broker-a", "readQueueNums": 8, "writeQueueNums": 8}
+REQUESTS: list[tuple[str, str, Any]] = [
+    ("POST", "/v1/brokers", a_broker()),
+    ("POST", "/v1/brokers", a_broker()),
+    ("POST", "/v1/brokers", a_broker(brokerAddr=SLAVE, brokerId=1, topics=[])),
+    ("POST", "/v1/brokers", a_broker(brokerAddr="127.0.1.3:10911", brokerName="")),
+    ("POST", "/v1/brokers/broker-a/heartbeat", MEMBER),
+    ("POST", "/v1/brokers/broker-z/heartbeat", MEMBER),
+    ("POST", "/v1/brokers/broker-a/write-permission", {"writable": False}),
+    ("POST", "/v1/brokers/broker-a/write-permission", {"writable": True}),
+    ("PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r", "untilMillis": None}),
+    ("PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r", "untilMillis": 1}),
+    ("DELETE", "/v1/brokers/broker-a/drain", None),
+    ("DELETE", "/v1/brokers/broker-z/drain", None),
+    ("PUT", "/v1/topics/New", {"queueDatas": [QUEUES]}),
+    ("PUT", "/v1/topics/New", {"queueDatas": [QUEUES | {"brokerName": "broker-z"}]}),
+    ("DELETE", "/v1/topics/New?cluster=c1", None),
+    ("DELETE", "/v1/topics/New", None),
+    ("PUT", "/v1/kv/n", {"table": {"a": "1", "b": "2"}}),
+    ("PUT", "/v1/kv/n", {"table": {"b": "3", "c": "4"}}),
+    ("PUT", "/v1/kv/n/k", {"value": "v"}),
+    ("PUT", "/v1/kv/n/k", {"value": "v" * 100_000}),
+    ("DELETE", "/v1/kv/n/k", None),
+    ("DELETE", "/v1/kv/n/k", None),
+    ("DELETE", "/v1/kv/n?all=true", None),
+    ("DELETE", "/v1/kv/n", None),
+    ("PATCH", "/v1/settings", {"settings": {"orderMessageEnable": True}}),
+    ("PATCH", "/v1/settings", {"settings": {"none": True}}),
+    ("DELETE", "/v1/hold", None),
+    ("POST", "/v1/events/checkpoints", {}),
+    ("POST", "/v1/access/revocations", {"credential": "principal:none"}),
+    ("POST", "/v1/access/tokens/none/rotate", {}),
+    ("DELETE", "/v1/access/revocations/principal:none", None),
+    ("DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}", None),
+    ("DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}", None),
+]
+
+
+def dry(path: str) -> str:
+    return f"{path}{'&' if '?' in path else '?'}dryRun=true"
+
+
+def said(reply: Reply) -> tuple[int, Any]:
+    """Return the status and all that an answer says but the id of its entry and what only a dry run says."""
+    rest = {name: member for name, member in reply.json.items() if name not in ("eventId", "dryRun")}
+    return reply.status, rest
+
+
+def test_each_request_is_answered_as_the_change_that_follows(http: Http, redis: redis_py.Redis) -> None:
+    for method, path, body in REQUESTS:
+        stored, newest = contents(redis), redis.xrevrange(Keys().events, count=1)
+        answer = http(method, dry(path), body)
+        assert contents(redis) == stored, (method, path)
+        change = http(method, path, body)
+        assert said(answer) == said(change), (method, path)
+        appended: Any = redis.xrange(Keys().events, min=f"({newest[0][0]}" if newest else "-")
+        if change.status == 200:
+            assert answer.json.get("eventId") is None
+            events = Counter(fields["kind"] for _, fields in appended)
+            assert answer.json["dryRun"]["events"] == events, (method, path)
+
+
+def test_all_requests_that_change_something_are_tried(http: Http) -> None:
+    app = http.client.application
+    tried = {
+        app.url_map.bind("localhost").match(path.partition("?")[0], method=method)[0]
+        for method, path, _ in REQUESTS
+    }
+    changing = {
+        rule.endpoint
+        for rule in app.url_map.iter_rules()
+        if (rule.methods or set()) - SAFE and rule.endpoint in HTTP
+    }
+    assert changing - tried == {"access.create_token"}  # whose answer is never the same
+
+
+def test_a_token_of_a_dry_run_is_none(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("PUT", "/v1/kv/n/k", {"value": "v"})  # so that there is a stream
+    stored = contents(redis)
+    body = {"principal": "ops", "roles": ["admin"]}
+    created = http.ok("POST", "/v1/access/tokens?dryRun=true", body)
+    assert (created["token"], created["principal"], created["roles"]) == ("", "ops", ["admin"])
+    assert created["dryRun"]["events"] == {"access_changed": 1}
+    assert contents(redis) == stored
+
+
+def test_what_a_dry_run_finds_refused_has_the_problem_of_the_change(http: Http) -> None:
+    http.ok("PUT", "/v1/kv/n/k", {"value": "v"})
+    tagged = http("PUT", "/v1/kv/n/k?dryRun=true", {"value": "w"}, headers={"If-Match": '"other"'})
+    assert (tagged.status, tagged.json["type"]) == (412, "urn:redis-namesrv:condition-failed")
+    assert tagged.headers["ETag"]
+    assert http.ok("GET", "/v1/kv/n/k")["value"] == "v"
+
+
+@pytest.mark.parametrize("query", ["dryRun=yes", "dryRun=", "dryRun=true&dryRun=true", "dryrun=true"])
+def test_another_value_is_refused_and_nothing_is_done(http: Http, query: str) -> None:
+    status, kind, field = http.refused("PUT", f"/v1/kv/n/k?{query}", {"value": "v"})
+    assert (status, kind, field) == (422, "invalid-field", query.partition("=")[0])
+    assert http("GET", "/v1/kv/n/k").status == 404
+
+
+def test_without_it_the_change_is_made_and_answered_as_ever(http: Http) -> None:
+    written = http.ok("PUT", "/v1/kv/n/k?dryRun=false", {"value": "v"})
+    assert set(written) == {"eventId"}
+    assert http.ok("GET", "/v1/kv/n/k")["value"] == "v"
+
+
+def test_a_read_has_no_dry_run(http: Http) -> None:
+    assert http.refused("GET", "/v1/kv?dryRun=true") == (422, "invalid-field", "dryRun")
+
+
+def test_a_dry_run_counts_as_a_read(redis: redis_py.Redis) -> None:
+    run(tick(Keys(), "w1", Origin("w1-1", "worker:w1")), redis)
+    options = Options(http_writes_per_second=1, http_reads_per_second=3)
+    http = Http(create_app(options, redis=redis).test_client())
+    answers = [http("PUT", "/v1/kv/n/k?dryRun=true", {"value": "v"}).status for _ in range(7)]
+    assert answers == [200] * 6 + [429]  # two seconds' reads at once
+    assert http("PUT", "/v1/kv/n/k", {"value": "v"}).status == 200
+
+
+def test_a_dry_run_needs_the_access_of_the_change(redis: redis_py.Redis) -> None:
+    http = Http(create_app(Options(access_admin="token"), redis=redis).test_client())
+    assert http("PUT", "/v1/kv/n/k?dryRun=true", {"value": "v"}).status == 401
+
+
+def test_the_document_has_the_parameter_of_each_change(http: Http) -> None:
+    spec = http.ok("GET", "/openapi.json")
+    for path in spec["paths"].values():
+        for method, operation in path.items():
+            names = [parameter["name"] for parameter in operation["parameters"]]
+            assert ("dryRun" in names) is (method not in ("get", "head"))
