@@ -18,6 +18,7 @@ from api import (
     doctor,
     drains,
     dry_run,
+    dry_run_answers,
     events,
     guard,
     health,
@@ -122,6 +123,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     problems.install(app)
     conditions.install(app)
     compression.install(app)
+    dry_run_answers.install(app)  # answers before they are compressed
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
     app.servers = openapi.SERVERS

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from api.dry_run import describe
+from api.dry_run_answers import describe
 from api.problem_names import MEDIA_TYPE
 from api.problems import REFERENCE, ProblemDocument
 from rocketmq_remoting.typed import decoded

@@ -5,8 +5,9 @@
 --   Redis has of it counts), more (how many fields there are more than in Redis)}; the field of a string is ""
 local redis_call, state, entries = redis.call, cjson.decode(table.remove(ARGV)), {}
 local keys = state.keys
--- Tables of topics, by the names of their keys, are not handed on: they are large, and no script asks again for what one
--- before it wrote there.
+-- Tables of topics, by the names of their keys, are not handed on: they are large, and no script that writes asks again for
+-- what one before it wrote there. Those of routes are for lua/read_routes.lua, which shows what routes would be.
+local OF_ROUTES = { route = true, mapping = true }
 local NOT_HANDED_ON = { route = true, mapping = true, topics_of = true, mappings_of = true, topics = true }
 local LENGTHS = { hash = "HLEN", set = "SCARD", zset = "ZCARD", stream = "XLEN", string = "EXISTS" }
 local FIELD_OF = {
@@ -245,10 +246,14 @@ end
 
 local redis = { call = call, pcall = pcall_command, sha1hex = redis.sha1hex }
 
--- What a script returns in a dry run: what is handed on, the entries that it would append, and its reply.
+-- What a script returns in a dry run: what is handed on, rows of routes that it wrote, by their keys, the entries that it
+-- would append, and its reply.
 local function handed_on(reply)
-  for key in pairs(keys) do
-    if NOT_HANDED_ON[string.match(key, "^ns:{[^}]*}:([a-z_]+)")] then keys[key] = nil end
+  local routes = {}
+  for key, own in pairs(keys) do
+    local table = string.match(key, "^ns:{[^}]*}:([a-z_]+)")
+    if OF_ROUTES[table] then routes[key] = own end
+    if NOT_HANDED_ON[table] then keys[key] = nil end
   end
-  return { cjson.encode(state), entries, reply }
+  return { cjson.encode(state), cjson.encode(routes), entries, reply }
 end

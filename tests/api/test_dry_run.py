@@ -9,6 +9,7 @@ import redis as redis_py
 from api.access_classes import HTTP
 from api.app import create_app
 from api.methods import SAFE
+from registry import route_changes
 from registry.drivers import run
 from registry.expiry.worker_lease import tick
 from registry.keys import Keys
@@ -69,12 +70,13 @@ def said(reply: Reply) -> tuple[int, Any]:
 
 def test_each_request_is_answered_as_the_change_that_follows(http: Http, redis: redis_py.Redis) -> None:
     for method, path, body in REQUESTS:
-        stored, newest = contents(redis), redis.xrevrange(Keys().events, count=1)
+        newest: Any = redis.xrevrange(Keys().events, count=1)
+        stored = contents(redis)
         answer = http(method, dry(path), body)
         assert contents(redis) == stored, (method, path)
         change = http(method, path, body)
         assert said(answer) == said(change), (method, path)
-        appended: Any = redis.xrange(Keys().events, min=f"({newest[0][0]}" if newest else "-")
+        appended: Any = redis.xrange(Keys().events, min="(" + newest[0][0] if newest else "-")
         if change.status == 200:
             assert answer.json.get("eventId") is None
             events = Counter(fields["kind"] for _, fields in appended)
@@ -150,3 +152,67 @@ def test_the_document_has_the_parameter_of_each_change(http: Http) -> None:
         for method, operation in path.items():
             names = [parameter["name"] for parameter in operation["parameters"]]
             assert ("dryRun" in names) is (method not in ("get", "head"))
+
+
+def routes_of(http: Http, method: str, path: str, body: object = None) -> Any:
+    return http.ok(method, dry(path), body)["dryRun"]["routes"]
+
+
+def test_it_says_which_routes_change_end_and_cannot_be_written_to(http: Http) -> None:
+    """TopicA: 8 read and 4 write queues; TopicB: 16 read queues, no write permission."""
+    http.ok("POST", "/v1/brokers", a_broker())
+    drained = routes_of(http, "PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r"})
+    one = {"count": 1, "names": ["TopicA"]}
+    none: dict[str, Any] = {"count": 0, "names": []}
+    assert drained == {
+        "changed": one,
+        "ended": none,
+        "unwritable": one,
+        "readQueues": {"before": 8, "after": 8},
+        "writeQueues": {"before": 4, "after": 0},
+        "unexamined": 0,
+    }
+    wiped = routes_of(http, "POST", "/v1/brokers/broker-a/write-permission", {"writable": False})
+    assert wiped == drained
+    removed = routes_of(http, "DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}")
+    both = {"count": 2, "names": ["TopicA", "TopicB"]}
+    assert removed == {
+        "changed": both,
+        "ended": both,
+        "unwritable": one,
+        "readQueues": {"before": 24, "after": 0},
+        "writeQueues": {"before": 4, "after": 0},
+        "unexamined": 0,
+    }
+    ordered = routes_of(http, "PUT", "/v1/kv/ORDER_TOPIC_CONFIG/TopicB", {"value": "broker-a:4"})
+    assert (ordered["changed"], ordered["ended"]) == ({"count": 1, "names": ["TopicB"]}, none)
+
+
+def test_a_slave_without_its_master_is_read_from_only(http: Http) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    http.ok("POST", "/v1/brokers", a_broker(brokerAddr=SLAVE, brokerId=1, topics=[]))
+    left = http.ok("DELETE", dry(f"/v1/brokers/broker-a?{OF_MEMBER}"))["dryRun"]
+    assert left["brokers"] == {"count": 1, "names": ["broker-a"]}
+    assert left["routes"]["changed"]["count"] == 2
+    assert left["routes"]["ended"]["count"] == 0
+    assert left["routes"]["unwritable"] == {"count": 1, "names": ["TopicA"]}
+    assert left["routes"]["readQueues"] == {"before": 24, "after": 24}
+
+
+def test_names_are_the_first_ten_and_counts_are_of_all(http: Http) -> None:
+    topics = [{"topicName": f"T{number:02}"} for number in range(250)]
+    http.ok("POST", "/v1/brokers", a_broker(topics=topics))
+    routes = routes_of(http, "DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}")
+    assert routes["ended"] == {
+        "count": 250,
+        "names": [f"T{number:02}" for number in range(10)],
+    }
+
+
+def test_no_more_routes_are_read_than_a_question_is_worth(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    monkeypatch.setattr(route_changes, "TOPICS_EXAMINED", 1)
+    routes = routes_of(http, "DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}")
+    assert (routes["changed"]["names"], routes["unexamined"]) == (["TopicA"], 1)

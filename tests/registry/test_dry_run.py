@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import redis as redis_py
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from registry.plans import Plan
 from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.register import register
 from registry.removal import unregister
+from registry.routes import StoredBroker, StoredRoute, read_route
 from registry.topics import delete_topic
 from tests.registry.brokers import address, origin, registration
 from tests.registry.namespace import MORE_MEMBERS, Namespace
@@ -107,14 +108,22 @@ def contents(store: Store) -> dict[str, tuple[object, ...]]:
     return found
 
 
+def by_name(route: StoredRoute) -> tuple[str | None, dict[str, StoredBroker]]:
+    return route.order_conf, {broker.data.broker_name: broker for broker in route.brokers}
+
+
 def both_ways(store: Store, keys: Keys, plan: Callable[[], Plan[Any]]) -> Outcome:
-    """Run a plan dry and then as it is; return its outcome. Both end alike, and the first has changed nothing."""
+    """Run a plan dry and then as it is; return its outcome. Both end alike, the first
+    shows the routes that the other makes, and has changed nothing."""
     stored, newest = contents(store), store.xrevrange(keys.events, count=1)
+    topics = {*TOPICS, "T5", *sorted(store.smembers(keys.topics))[:20]}
     dry_run = DryRun()
     expected = outcome_of(dry_run.of(plan()), store)
+    routes = {topic: by_name(run(dry_run.of(read_route(keys, topic)), store)) for topic in topics}
     assert contents(store) == stored
     outcome = outcome_of(plan(), store)
     assert expected == outcome
+    assert routes == {topic: by_name(run(read_route(keys, topic), store)) for topic in topics}
     appended = entries(store, keys, newest[0][0] if newest else "-")
     assert said(dry_run.entries) == said([entry.fields for entry in appended])
     return outcome
@@ -199,6 +208,7 @@ def test_a_dry_run_ends_as_the_run_that_follows_and_writes_nothing(
     redis.flushall()
     redis.zadd(keys.workers, {"w1": 9e15, "w2": 9e15})
     for one, lapsing in asked:
+        note(f"{one.text}, with the leases of {lapsing} over")
         if lapsing is not None:
             lapse(redis, keys, lapsing)
         both_ways(redis, keys, lambda one=one: one.plan(keys))  # type: ignore[misc]
@@ -250,6 +260,15 @@ def test_lapses_of_more_members_than_a_script_records_come_before_a_registration
         return register(ns.keys, registration("b1", 0, ("T1", "T2")), origin(), limits=ns.limits)
 
     both_ways(ns.store, ns.keys, registered)
+
+
+def test_a_broker_that_comes_back_after_its_lapse_has_its_topics(ns: Namespace) -> None:
+    """The clean-up of its rows of before takes none of those that came since."""
+    ns.register("b1", 0, ("T1", "T2"))
+    lapse(ns.store, ns.keys, "b1")
+    back = registration("b1", 0, ("T1", "T2"), at="127.9.9.9:10911")
+    both_ways(ns.store, ns.keys, lambda: register(ns.keys, back, origin()))
+    assert ns.topics("b1").keys() == {"T1", "T2"}
 
 
 def test_a_key_of_another_type_is_replaced_in_the_dry_run_only(ns: Namespace) -> None:
