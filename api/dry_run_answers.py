@@ -11,9 +11,10 @@ from api.dry_run import PARAMETER, dry_run
 from api.methods import SAFE
 from api.name_server import name_server
 from api.shapes import Answer
-from registry import route_changes
 from registry.drivers import run
 from registry.dry_run import DryRun
+from registry.route_changes import brokers_of, route_changes
+from rocketmq_remoting import route_changes as changes
 
 __all__ = ["describe", "install"]
 
@@ -30,7 +31,7 @@ class Named(Answer):
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, named: route_changes.Named) -> "Named":
+    def of(cls, named: changes.Named) -> "Named":
         return cls(count=named.count, names=named.names)
 
 
@@ -41,7 +42,7 @@ class QueueCounts(Answer):
     after: int
 
     @classmethod
-    def of(cls, counts: route_changes.QueueCounts) -> "QueueCounts":
+    def of(cls, counts: changes.QueueCounts) -> "QueueCounts":
         return cls(before=counts.before, after=counts.after)
 
 
@@ -85,17 +86,17 @@ def install(app: Flask) -> None:
 
 def _answer(dry: DryRun) -> DryRunAnswer:
     server = name_server()
-    changes = run(route_changes.route_changes(server.keys, dry), server.store, server.observe)
+    found = run(route_changes(server.keys, dry), server.store, server.observe)
     return DryRunAnswer(
         events=Counter(entry["kind"] for entry in dry.entries),
-        brokers=Named.of(route_changes.brokers_of(dry)),
+        brokers=Named.of(brokers_of(dry)),
         routes=RoutesAnswer(
-            changed=Named.of(changes.changed),
-            ended=Named.of(changes.ended),
-            unwritable=Named.of(changes.unwritable),
-            read_queues=QueueCounts.of(changes.read_queues),
-            write_queues=QueueCounts.of(changes.write_queues),
-            unexamined=changes.unexamined,
+            changed=Named.of(found.changed),
+            ended=Named.of(found.ended),
+            unwritable=Named.of(found.unwritable),
+            read_queues=QueueCounts.of(found.read_queues),
+            write_queues=QueueCounts.of(found.write_queues),
+            unexamined=found.unexamined,
         ),
     )
 
