@@ -21,7 +21,7 @@ from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
-from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.ownership import REFUSE, Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import Origin, Plan
 
 EXTENSION = "name-server"
@@ -99,6 +99,7 @@ def claimant() -> Claimant:
     return Claimant(
         registrant,
         guard=options.ownership_guard,
+        exclusive=options.identity_conflicts == REFUSE,
         observes=observes(options),
         claims=claims,
         home=registrant_at(host()),

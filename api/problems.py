@@ -24,6 +24,7 @@ from registry.errors import (
     BrokerNotFound,
     ConditionFailed,
     ConfigNotFound,
+    IdentityConflict,
     InvalidField,
     LimitReached,
     NotOwner,
@@ -79,6 +80,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     TableFull: (409, "limit-reached"),
     ConditionFailed: (412, "condition-failed"),
     NotOwner: (403, "forbidden"),
+    IdentityConflict: (409, "identity-conflict"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }

@@ -175,6 +175,7 @@ CHOICES = {
     "logLevel": ("debug", "info", "warning", "error"),
     "accessProfile": tuple(PROFILES),
     "accessMode": ("enforce", "observe"),
+    "identityConflicts": ("report", "refuse"),
 }
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
 PORTS = frozenset({"listenPort", "httpPort", "metricsPort"})

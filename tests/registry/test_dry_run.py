@@ -22,6 +22,7 @@ from registry.events.checkpoint import request_round
 from registry.expiry.holds import release
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.keys import ORDER_TOPIC_CONFIG, Keys
+from registry.ownership import Claimant
 from registry.plans import Plan
 from registry.queue_data.rewrite import wipe_write_perm
 from registry.registration.register import register
@@ -41,8 +42,10 @@ from tests.registry.world import (
     guarded_heartbeats,
     guarded_removals,
     guarded_settings,
+    registering,
     rewrites,
 )
+from tests.registry.world import said as said_by_brokers
 
 OF_ONE_RUN = {"inc", "seq", "op", "since_ms", "last_seen_ms", "lease_ms", "effective_ms", "holds"}
 """Fields of entries that hold a time, or number what was appended."""
@@ -189,8 +192,9 @@ others = st.sampled_from(
         expiring(),
     )
 )
+exclusive = st.builds(registering, *said_by_brokers, st.just(Claimant("host:127.1.0.1", exclusive=True)))
 everything = st.one_of(
-    *(claims, claims, guarded_heartbeats, guarded_removals, rewrites, deletions, guarded_settings),
+    *(claims, claims, exclusive, guarded_heartbeats, guarded_removals, rewrites, deletions, guarded_settings),
     *(puts, deletes, tables, drains, undrains, shared_settings, others),
 )
 
