@@ -27,7 +27,15 @@ def types_of_lists(keys: Keys) -> Types:
         "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries, keys.group_events),
         "string": (keys.epoch,),
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
-        "zset": (keys.leases, keys.lapses, keys.workers, keys.drain_ends, keys.events_offsets, keys.gone),
+        "zset": (
+            keys.leases,
+            keys.lapses,
+            keys.workers,
+            keys.drain_ends,
+            keys.events_offsets,
+            keys.gone,
+            keys.refused,
+        ),
     }
     return {key: kind for kind, names in of_type.items() for key in names}
 

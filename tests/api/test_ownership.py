@@ -114,3 +114,6 @@ def test_with_refused_conflicts_an_id_and_a_name_stay_where_they_are(
     causes = [event.cause for event in seen if event.kind == "conflict_seen"]
     assert causes == ["two_addresses"]  # the other one is about the same member
     http.ok("POST", "/v1/brokers", a_broker(topics=[]))
+    findings = {one["check"]: one["what"] for one in http.ok("GET", "/v1/doctor")["findings"]}
+    refused = f"10.0.0.5:10911 as broker-a (id 0 in c1), which {MASTER} has"
+    assert findings["broker-refused"] == f"brokers are refused, since others have their places: {refused}"

@@ -40,6 +40,7 @@ ELSEWHERE = (
     "topic_counts",
     "doctor",
     "gone",
+    "refused",
     "workers",
 )
 TRANSIENT = ("access_denied", "http_writes", "kv_bytes", "kv_versions", "pushed")

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import redis as redis_py
 
+from registry import refused_claims
 from registry.errors import IdentityConflict, NotOwner
 from registry.ownership import Claimant, ReportedRefusals
+from registry.refused_claims import RECENT_MS, Claimed
 from registry.registration.cache import RegistrationCache
 from registry.registration.register import register
 from tests.registry.brokers import address, origin, registration
@@ -62,6 +64,28 @@ def test_a_refusal_is_reported_once_a_minute(ns: Namespace) -> None:
     for _ in range(5):
         refused(ns, "b1", 0, at=ELSEWHERE, by=by)
     assert len(ns.new_entries()) == 1
+
+
+def test_the_doctor_can_name_what_is_refused_for_five_minutes(ns: Namespace) -> None:
+    ns.register("b1", 0)
+    for _ in range(2):
+        refused(ns, "b1", 0, at=ELSEWHERE)
+    now = ns.now_ms()
+    (claim,) = ns.run(refused_claims.read(ns.keys, now))
+    assert claim.claimed == Claimed("c1", "b1", "0", ELSEWHERE, "two_addresses", address("b1", 0))
+    assert now - 60_000 < claim.at_ms <= now
+    assert ns.run(refused_claims.read(ns.keys, now + RECENT_MS + 1)) == ()
+    assert 0 < ns.store.pttl(ns.keys.refused) <= 3_600_000
+    ns.store.zadd(ns.keys.refused, {"no claim": now})
+    assert len(ns.run(refused_claims.read(ns.keys, now))) == 1
+
+
+def test_no_more_claims_are_noted_than_a_doctor_names(ns: Namespace) -> None:
+    ns.register("b1", 0)
+    ns.store.zadd(ns.keys.refused, {f"claim {number}": ns.now_ms() for number in range(1_000)})
+    refused(ns, "b1", 0, at=ELSEWHERE)
+    assert ns.store.zcard(ns.keys.refused) == 1_000
+    assert ns.new_causes()[-1] == "conflict_seen two_addresses"
 
 
 def test_the_place_is_free_once_its_lease_has_ended_or_its_member_left(ns: Namespace) -> None:
