@@ -1,15 +1,21 @@
-"""Answers of dry runs: those of the change, and a member that says what it would mean."""
+"""Answers of dry runs: those of the change, and a member that says what it would mean.
+
+A dry run counts as a read, and may cost what a large change does: few are under way at once."""
 
 from collections import Counter
 from http import HTTPStatus
+from threading import BoundedSemaphore
 from typing import Annotated, Any, Final
 
-from flask import Flask, Response, current_app
+from flask import Flask, Response, current_app, g
 from pydantic import Field
 
+from access.classes import AccessClass
 from api.dry_run import PARAMETER, dry_run
+from api.guard import guard
 from api.methods import SAFE
 from api.name_server import name_server
+from api.problems import Problem
 from api.shapes import Answer
 from registry.drivers import run
 from registry.dry_run import DryRun
@@ -19,20 +25,22 @@ from rocketmq_remoting import route_changes as changes
 __all__ = ["describe", "install"]
 
 MEMBER: Final = "dryRun"
+AT_ONCE: Final = 2
+"""Dry runs under way in an HTTP worker."""
 DESCRIPTION: Final = (
     "true: answer as if it were done, and change nothing; `eventId` is null then, and `dryRun` says more"
 )
 
 
 class Named(Answer):
-    """How many there are, and the names of the first ten, sorted."""
+    """How many there are, and the names of the first ten, sorted; none for a caller that may not read them."""
 
     count: int
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, named: changes.Named) -> "Named":
-        return cls(count=named.count, names=named.names)
+        return cls(count=named.count, names=named.names if guard().admits(AccessClass.READ) else ())
 
 
 class QueueCounts(Answer):
@@ -69,7 +77,22 @@ class DryRunAnswer(Answer):
 
 
 def install(app: Flask) -> None:
-    """Have the answers of dry runs say what the change would mean."""
+    """Have the answers of dry runs say what the change would mean, and refuse more at once than a worker has."""
+    places = BoundedSemaphore(AT_ONCE)
+
+    @app.before_request
+    def take_place() -> None:
+        if dry_run() is None:
+            return
+        if not places.acquire(blocking=False):
+            detail = f"{AT_ONCE} dry runs are under way in this process; ask again in a second"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", detail)
+        g.has_place = True
+
+    @app.teardown_request
+    def leave_place(_: BaseException | None) -> None:
+        if g.pop("has_place", False):
+            places.release()
 
     @app.after_request
     def tell(response: Response) -> Response:

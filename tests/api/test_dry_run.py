@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import redis as redis_py
 
+from api import dry_run_answers
 from api.access_classes import HTTP
 from api.app import create_app
 from api.methods import SAFE
@@ -216,3 +217,29 @@ def test_no_more_routes_are_read_than_a_question_is_worth(
     monkeypatch.setattr(route_changes, "TOPICS_EXAMINED", 1)
     routes = routes_of(http, "DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}")
     assert (routes["changed"]["names"], routes["unexamined"]) == (["TopicA"], 1)
+
+
+def test_names_are_for_callers_that_may_read_them(http: Http, redis: redis_py.Redis) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    writing = Http(create_app(Options(access_read="token", access_broker="open"), redis=redis).test_client())
+    assert writing("GET", "/v1/topics").status == 401
+    routes = routes_of(writing, "DELETE", f"/v1/brokers/broker-a?{OF_MEMBER}")
+    assert routes["ended"] == {"count": 2, "names": []}
+
+
+def test_two_are_under_way_at_once_and_each_makes_way(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that asks meanwhile is answered, one that asks within that is not."""
+    within: list[Reply] = []
+    changes = route_changes.route_changes
+
+    def asking(*args: Any) -> Any:
+        if len(within) < 2:
+            within.append(http("PUT", "/v1/kv/n/k?dryRun=true", {"value": "v"}))
+        return changes(*args)
+
+    monkeypatch.setattr(dry_run_answers, "route_changes", asking)
+    assert http("PUT", "/v1/kv/n/k?dryRun=true", {"value": "v"}).status == 200
+    assert [reply.status for reply in within] == [429, 200]
+    for _ in range(3):
+        http.ok("PUT", "/v1/kv/n/k?dryRun=true", {"value": "v"})
+        assert http.refused("DELETE", "/v1/kv/none/k?dryRun=true")[0] == 404
