@@ -18,6 +18,8 @@ from api import (
     docs_page,
     doctor,
     drains,
+    dry_run,
+    dry_run_answers,
     events,
     guard,
     health,
@@ -124,10 +126,12 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
         lambda records: server.run_probe(records.write(server.keys, own_origin())),
     )
     watch.install(app, server)
+    dry_run.install(app)
     rate_limits.install(app, options)
     problems.install(app)
     conditions.install(app)
     compression.install(app)
+    dry_run_answers.install(app)  # answers before they are compressed
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
     app.servers = openapi.SERVERS

@@ -7,12 +7,11 @@ from typing import Final
 
 from flask import Flask, request
 
+from api.methods import SAFE
 from api.problems import Problem
 
 __all__ = ["install", "is_own"]
 
-SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing here (RFC 9110 section 9.2.1); TRACE there is none."""
 FOREIGN: Final = frozenset({"cross-site", "same-site"})
 """`same-site` is a page of another host of the same domain, or of another port."""
 PORTS: Final = {"http": 80, "https": 443}

@@ -14,6 +14,7 @@ from access.records import Records
 from access.start_check import is_insecure
 from api.access_classes import GRANTS, HTTP
 from api.access_records import AccessRecords
+from api.caller import proof_in
 from api.counters import COUNTERS
 from api.gate import INVALID_TOKEN, UNAUTHENTICATED, Admission, Asked, Gate
 from api.named import named_by
@@ -66,6 +67,10 @@ class Guard:
     def admits_still(self, admission: Admission | None) -> bool:
         """Return whether what admitted a request still does."""
         return admission is None or self._gate.admits_still(admission)
+
+    def admits(self, needed: AccessClass) -> bool:
+        """Return whether the rules admit the caller of this request, which was checked, to another class, too."""
+        return bool(needed & self._gate.classes_of(request.environ, proof_in(request.environ)))
 
     def principals(self) -> Principals:
         """Return all principals, those of the access file and of tokens in the store."""

@@ -14,13 +14,14 @@ from access.classes import AccessClass
 from access.policy import observes
 from api.caller import actor_of, client_in, proof_in
 from api.counters import COUNTERS
+from api.dry_run import dry_run
 from api.named import named_by
 from registry import settings
 from registry.drivers import Observe, run
 from registry.growth.limits import Limits
 from registry.keys import Keys
 from registry.options.catalogue import Options, overlay
-from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.ownership import REFUSE, Claimant, ReportedRefusals, registrant_at, registrant_of
 from registry.plans import Origin, Plan
 
 EXTENSION = "name-server"
@@ -43,8 +44,9 @@ class NameServer(msgspec.Struct, frozen=True):
     observe: Observe = COUNTERS.observe
 
     def run(self, plan: Plan[T]) -> T:
-        """Run a plan on the store (`registry.drivers.run`)."""
-        return run(plan, self.store, self.observe)
+        """Run a plan on the store (`registry.drivers.run`), dry where the request that is handled is a dry run."""
+        dry = dry_run()
+        return run(plan if dry is None else dry.of(plan), self.store, self.observe)
 
     def run_probe(self, plan: Plan[T]) -> T:
         """Run a plan on the store over `probing`."""
@@ -97,10 +99,11 @@ def claimant() -> Claimant:
     return Claimant(
         registrant,
         guard=options.ownership_guard,
+        exclusive=options.identity_conflicts == REFUSE,
         observes=observes(options),
         claims=claims,
         home=registrant_at(host()),
-        reported=_refusals,
+        reported=_refusals if dry_run() is None else ReportedRefusals(),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from api.dry_run_answers import describe
 from api.problem_names import MEDIA_TYPE
 from api.problems import REFERENCE, ProblemDocument
 from rocketmq_remoting.typed import decoded
@@ -30,6 +31,7 @@ EXAMPLES: Final = decoded(Path(__file__).with_name("openapi_examples.json").read
 def completed(spec: Any) -> Any:
     """Return the document of the views with what they leave out."""
     spec["components"]["schemas"]["ProblemDocument"] = ProblemDocument.model_json_schema()
+    describe(spec)
     for operation in operations(spec):
         _add_errors(operation["responses"])
         for parameter in operation["parameters"]:

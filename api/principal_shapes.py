@@ -182,7 +182,7 @@ class ListedToken(TokenAnswer):
 
 
 class CreatedToken(TokenAnswer):
-    """`token` is shown this once."""
+    """`token` is shown this once; of a dry run it is empty, and `tokenId` names none."""
 
     token: str
 

@@ -9,6 +9,7 @@ from access.classes import AccessClass
 from access.credentials import id_as_kept
 from access.tokens import new_token
 from api.caller import actor_of
+from api.dry_run import dry_run
 from api.guard import guard
 from api.name_server import name_server, origin
 from api.principal_shapes import (
@@ -145,7 +146,7 @@ def restore(credential: str) -> Written:
 
 
 def _created(token: Token, text: str) -> CreatedToken:
-    return CreatedToken.of(token, token=text)
+    return CreatedToken.of(token, token=text if dry_run() is None else "")
 
 
 def _principal_of(credential: str) -> str | None:

@@ -15,6 +15,7 @@ from werkzeug.http import quote_etag
 
 from access.refusals import owner_remark
 from api.counters import COUNTERS
+from api.dry_run import dry_run
 from api.path_names import unreadable
 from api.problem_names import MEDIA_TYPE, RETRY_AFTER_S, title_of, type_of
 from api.wrong_input import invalid_field, refusal
@@ -23,6 +24,7 @@ from registry.errors import (
     BrokerNotFound,
     ConditionFailed,
     ConfigNotFound,
+    IdentityConflict,
     InvalidField,
     LimitReached,
     NotOwner,
@@ -78,6 +80,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     TableFull: (409, "limit-reached"),
     ConditionFailed: (412, "condition-failed"),
     NotOwner: (403, "forbidden"),
+    IdentityConflict: (409, "identity-conflict"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }
@@ -155,7 +158,7 @@ def _reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
 
 def _of_registry(error: RegistryError) -> Response:
     status, kind = KINDS.get(type(error), (500, "defect"))
-    if isinstance(error, LimitReached):
+    if isinstance(error, LimitReached) and dry_run() is None:
         COUNTERS.limited(error.option)
         refusals.warning(
             "%s %a of %s was refused, and what was there stays: %s; if such a size is wanted, raise the option",

@@ -1,7 +1,7 @@
 """How often an actor, or an address without one, may ask over HTTP (httpReadsPerSecond, httpWritesPerSecond).
 
-Reads, and requests for no path here, are counted by each HTTP worker in its memory, writes of all workers in the
-store. Where the store does not
+Reads, dry runs, and requests for no path here, are counted by each HTTP worker in its memory, writes of all workers
+in the store. Where the store does not
 count, writes are let through: rates bound load, and are no access control."""
 
 import logging
@@ -13,7 +13,8 @@ from redis.exceptions import RedisError
 
 from api.caller import proof_in
 from api.counters import COUNTERS
-from api.cross_site import SAFE
+from api.dry_run import dry_run
+from api.methods import SAFE
 from api.name_server import name_server, origin
 from api.probes import POLLED, PROBES
 from api.problems import Problem
@@ -41,7 +42,7 @@ def install(app: Flask, options: Options) -> None:
     def refuse_too_many() -> None:
         if request.path in PROBES or request.blueprint == POLLED:
             return
-        if request.method in SAFE or request.routing_exception is not None:
+        if request.method in SAFE or request.routing_exception is not None or dry_run() is not None:
             if meter is not None and not meter.admits(_caller()):
                 _refuse("httpReadsPerSecond", reads)
         elif write_rate is not None and not _admits_write(write_rate):

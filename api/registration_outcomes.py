@@ -6,6 +6,7 @@ from typing import Any, Final
 from flask import Response, g, request
 
 from api.counters import COUNTERS, seconds_so_far
+from api.dry_run import dry_run
 from api.problems import Problem
 from metrics.registrations import REJECTED
 from worker.logs.rate_limited_log import RateLimitedLog
@@ -26,7 +27,9 @@ def outcome_is(outcome: str) -> None:
 
 
 def count_outcome(response: Response) -> Response:
-    """Count the registration that has this answer."""
+    """Count the registration that has this answer; a dry run is none."""
+    if dry_run() is not None:
+        return response
     outcome: str = g.get("outcome", REJECTED)
     COUNTERS.registered(outcome, seconds_so_far())
     if outcome in (REJECTED, CONFLICT):

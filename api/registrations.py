@@ -12,6 +12,7 @@ from pydantic import Field
 from api.brokers import broker_of
 from api.counters import COUNTERS
 from api.drains import DrainShown, drains_of
+from api.dry_run import dry_run
 from api.name_server import claimant, host, name_server, origin
 from api.problems import Problem
 from api.registration_outcomes import count_outcome, outcome_is
@@ -202,7 +203,8 @@ def heartbeat(name: str, json_data: MemberBody) -> HeartbeatAnswer:
     )
     if renewed.version is None:
         raise BrokerNotFound(f"{json_data.broker_addr} is not registered in cluster {json_data.cluster!r}")
-    COUNTERS.heartbeat()
+    if dry_run() is None:
+        COUNTERS.heartbeat()
     return HeartbeatAnswer(
         event_id=renewed.event_id or None, data_version=DataVersionAnswer.of(renewed.version)
     )

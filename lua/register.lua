@@ -9,12 +9,14 @@
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
           came from, network (that host, an IPv6 one with its neighbours), registrant, home, guard, observes and claims
-          (lua/includes/ownership.lua), dry, limits, and for the write: token, claim
+          (lua/includes/ownership.lua), exclusive (1: what a living member has is not taken), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
           (lua/includes/growth.lua; of all slices)
   ARGV[2] the slice, as lua/includes/rows.lua says; not when dry
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
           {"owned", what lua/includes/ownership.lua says} it is for the registrant of a living member;
+          {"conflict", "two_addresses" or "two_clusters", the same} another living member has the id, or the name is its
+          cluster's, and exclusive;
           {"full", option, what (of a percentage)} it would grow beyond a limit;
           {"lost"} the claim is over; {"again", event id, {broker name, ...}} as many lapses as a script may take were
           recorded first, dry or not;
@@ -113,10 +115,12 @@ end
 
 local holder = broker.addrs[id]
 local takes_over = holder and holder ~= key
+local outranks -- by its state version, as a master that a controller has elected
 if takes_over then
   -- As Java does: by what the holder's address registered in the newcomer's cluster.
   local rival = member_of(ctx, string.match(key, "^[^:]*:") .. address_of(holder))
   local state = tonumber(string.match(rival.fields.dv or "", "^(%d+):") or 0)
+  outranks = r.state > state
   -- But a principal takes its broker's name from a host, which could say any version.
   local claims = r.guard == 1 and r.claims == 1 and not is_principal(member_of(ctx, holder).fields.registrant)
   if address_of(holder) ~= address_of(key) and state > r.state and not claims and not lapsed(ctx, rival.lease) then
@@ -161,6 +165,27 @@ local blocking = in_the_way()
 if blocking then
   if r.claim then redis.call("DEL", KEYS[4]) end
   return owned_by(ctx, blocking)
+end
+
+-- What another living address has of what this one would take, and that member. A principal takes from hosts what its
+-- limits name, as above.
+local function conflict()
+  local function is_in_the_way(other)
+    local taken = r.guard == 1 and r.claims == 1 and not is_principal(member_of(ctx, other).fields.registrant)
+    return address_of(other) ~= address_of(key) and not taken
+  end
+  if takes_over and not outranks and is_in_the_way(holder) then return "two_addresses", holder end
+  if broker.clusters[r.cluster] then return end
+  for _, other in ipairs(sorted_ids(broker.addrs)) do
+    if is_in_the_way(broker.addrs[other]) then return "two_clusters", broker.addrs[other] end
+  end
+end
+if r.exclusive == 1 then
+  local cause, other = conflict()
+  if cause then
+    if r.claim then redis.call("DEL", KEYS[4]) end
+    return { "conflict", cause, owned_by(ctx, member_of(ctx, other))[2] }
+  end
 end
 
 -- Nothing is written yet. What is there already may be more than the limits, which may have been lowered.

@@ -47,7 +47,7 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.ACCESS_CHANGED: ("created", "rotated", "revoked", "restored", "expired", "rules"),
     EventKind.ACCESS_DENIED: ("denied",),
     EventKind.CONFLICT_SEEN: (
-        *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership"),
+        *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership", "two_addresses"),
     ),
     EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
 }
@@ -314,7 +314,8 @@ IDENTITY_CONFLICTS: Final = Metric(
     "counter",
     (Label("kind", (*CAUSES[EventKind.CONFLICT_SEEN], "takeover", OTHER)),),
     JOBS,
-    "Claims to what another member has, and takeovers of an id; `ownership`: what ownershipGuard refused, one a minute "
+    "Claims to what another member has, and takeovers of an id; `ownership`: what ownershipGuard refused; "
+    "`two_addresses`, and `two_clusters` of action `refused`: what identityConflicts=refuse did; of these one a minute "
     "of a member and claimant. Counted as route_changes_total.",
 )
 ADMIN_OPS: Final[Mapping[tuple[str, str], str]] = {

@@ -43,7 +43,7 @@ from registry.plans import (
     joined,
     replies_to,
 )
-from registry.scripts import script
+from registry.scripts import dry_script, script
 from registry.store.pipeline import execute
 from registry.store.slot_master import AsyncSlotMaster, SlotMaster
 
@@ -85,7 +85,7 @@ def unavailable(error: BaseException) -> bool:
 def _command(request: Call | ScriptCall, *, whole: bool = False, guarded: bool = False) -> tuple[Any, ...]:
     if isinstance(request, Call):
         return request.args
-    lua = script(request.name)
+    lua = dry_script(request.name) if request.dry else script(request.name)
     head = ("EVAL", lua.source) if whole else ("EVALSHA", lua.sha)
     keys = (*request.keys, guard_of(request.keys[0])) if guarded else request.keys
     number = str(len(keys))  # packing takes longer where one argument is no text

@@ -84,6 +84,21 @@ class NotOwner(RegistryError):
         self.holder = holder
 
 
+class IdentityConflict(RegistryError):
+    """A registration would take the id of another living address, or a name into a second cluster; nothing of it was
+    done. `holder` is the member that has it."""
+
+    def __init__(self, name: str, broker_id: str, cluster: str, cause: str, holder: Holder) -> None:
+        other = f"{holder.address} of cluster {holder.cluster!r} lives"
+        if cause == "two_clusters":
+            text = f"broker {name!r} is of another cluster than {cluster!r}: there {other}"
+        else:
+            text = f"id {broker_id} of broker {name!r} is taken: {other} there"
+        super().__init__(f"{text} (identityConflicts=refuse)")
+        self.name = name
+        self.holder = holder
+
+
 class SettingsRefused(RegistryError):
     """An update names an option of the black list; nothing of it was applied. `field` is the option's, by HTTP."""
 

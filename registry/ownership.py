@@ -13,20 +13,22 @@ import msgspec
 from msgspec.structs import replace
 
 from registry.caching.bounded import Bounded
-from registry.errors import NotOwner
+from registry.errors import IdentityConflict, NotOwner
 from registry.holder import Holder
 from registry.keys import Keys
 from registry.options.networks import HOSTS_CACHED, address_of
 from registry.plans import Origin, Plan, ScriptCall, as_json
 
 __all__ = [
-    *("UNGUARDED", "Claim", "Claimant", "ReportedRefusals"),
-    *("observable", "refused", "registrant_at", "registrant_of"),
+    *("REFUSE", "UNGUARDED", "Claim", "Claimant", "ReportedRefusals"),
+    *("conflicting", "observable", "refused", "registrant_at", "registrant_of"),
 ]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+REFUSE: Final = "refuse"
+"""Of the option identityConflicts."""
 PRINCIPAL: Final = "principal:"
 """As lua/includes/registrant.lua."""
 REPORTED_EACH_S: Final = 60.0
@@ -67,7 +69,8 @@ class ReportedRefusals:
 class Claimant(msgspec.Struct, frozen=True):
     """The caller of a request about a broker, as the owner that it would be.
 
-    `guard` is the option ownershipGuard; with `observes` what it refuses is reported and done. `claims`: of a
+    `guard` is the option ownershipGuard; with `observes` what it refuses is reported and done. `exclusive`
+    is identityConflicts=refuse, which binds owners, too. `claims`: of a
     principal, whether its limits name the broker, so that it may take what a host registered. `home`: the host that it
     comes from, as a registrant, "" where it is that itself. `operates`: ownership does not bind it where operators may
     ask the same (217). `proved`: the very bytes of the request prove the principal, so that its answer may be cached by
@@ -75,6 +78,7 @@ class Claimant(msgspec.Struct, frozen=True):
 
     registrant: str
     guard: bool = False
+    exclusive: bool = False
     observes: bool = False
     claims: bool = True
     home: str = ""
@@ -124,13 +128,35 @@ def refused(
     """Return the error of a request that is for another registrant, and report it as an event once a minute.
 
     `holder` is the member that it is about, or only (cluster, address) of one that is not in its way."""
-    cluster, address = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
-    if claimant.reported is not None and claimant.reported.is_new(cluster, address, claimant.registrant):
-        action = "accepted" if claimant.observes else "refused"
-        named = claim._asdict() | {"holder": {"addr": address, "cluster": cluster}}
-        request = {"origin": origin, "action": action, **named}
-        yield ScriptCall("report_refusal", (keys.events_meta,), (as_json(request),))
+    member = (holder.cluster, holder.address) if isinstance(holder, Holder) else holder
+    action = "accepted" if claimant.observes else "refused"
+    yield from _report(keys, claimant, origin, claim, member, "ownership", action)
     return NotOwner(claim.broker, origin.actor, holder if isinstance(holder, Holder) else None)
+
+
+def conflicting(
+    keys: Keys, claimant: Claimant, origin: Origin, claim: Claim, cause: str, holder: Holder
+) -> Plan[IdentityConflict]:
+    """Return the error of a registration that takes what another living member has, and report it as an event once a
+    minute. The cause is `two_addresses` (of an id) or `two_clusters` (of a name)."""
+    yield from _report(keys, claimant, origin, claim, (holder.cluster, holder.address), cause, "refused")
+    return IdentityConflict(claim.broker, claim.id, claim.cluster, cause, holder)
+
+
+def _report(
+    keys: Keys,
+    claimant: Claimant,
+    origin: Origin,
+    claim: Claim,
+    holder: tuple[str, str],
+    cause: str,
+    action: str,
+) -> Plan[None]:
+    cluster, address = holder
+    if claimant.reported is not None and claimant.reported.is_new(cluster, address, claimant.registrant):
+        named = claim._asdict() | {"holder": {"addr": address, "cluster": cluster}}
+        request = {"origin": origin, "cause": cause, "action": action, **named}
+        yield ScriptCall("report_refusal", (keys.events_meta,), (as_json(request),))
 
 
 def observable(plan: Callable[P, Plan[T]]) -> Callable[P, Plan[T]]:

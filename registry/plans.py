@@ -22,11 +22,14 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class ScriptCall(msgspec.Struct, frozen=True):
-    """One script of `lua/`, by file name without its ending. KEYS[1] names the namespace to every script."""
+    """One script of `lua/`, by file name without its ending. KEYS[1] names the namespace to every script.
+
+    `dry`: it writes nothing, and its last argument and its reply are those of `registry.dry_run`."""
 
     name: str
     keys: tuple[str, ...]
     args: tuple[Argument, ...] = ()
+    dry: bool = False
 
 
 class Expected(NamedTuple):

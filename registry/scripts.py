@@ -32,7 +32,17 @@ def _with_includes(text: str, done: set[str]) -> str:
 @cache
 def script(name: str) -> LuaScript:
     """Return the script `lua/<name>.lua`, each include once and before its first use."""
-    source = _with_includes((LUA / f"{name}.lua").read_text(), set())
+    return _script(_with_includes((LUA / f"{name}.lua").read_text(), set()))
+
+
+@cache
+def dry_script(name: str) -> LuaScript:
+    """Return the same script over a store that keeps what it writes to itself (`lua/dry_run/store.lua`)."""
+    store = (LUA / "dry_run" / "store.lua").read_text()
+    return _script(f"{store}\nlocal function run()\n{script(name).source}\nend\nreturn handed_on(run())\n")
+
+
+def _script(source: str) -> LuaScript:
     return LuaScript(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 

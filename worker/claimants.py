@@ -4,7 +4,7 @@ from access.classes import class_of
 from access.policy import observes
 from access.proof import Proof
 from registry.options.catalogue import Options
-from registry.ownership import Claimant, ReportedRefusals, registrant_at, registrant_of
+from registry.ownership import REFUSE, Claimant, ReportedRefusals, registrant_at, registrant_of
 from rocketmq_remoting.command import Command
 from worker.guard import Verdict
 from worker.named import named_by
@@ -27,6 +27,7 @@ def claimant_of(
     return Claimant(
         registrant,
         guard=options.ownership_guard,
+        exclusive=options.identity_conflicts == REFUSE,
         observes=observes(options),
         claims=claims,
         home=home,

@@ -12,6 +12,7 @@ from registry.drivers import AsyncDriver
 from registry.errors import (
     BrokerBusy,
     ConfigNotFound,
+    IdentityConflict,
     InvalidField,
     LimitReached,
     NotOwner,
@@ -161,6 +162,13 @@ def _not_owner(request: Request, error: Exception) -> Reply:
     return Reply(ResponseCode.NO_PERMISSION, remark=remark, refusal="ownership", in_the_way=error.holder)
 
 
+def _identity_conflict(_: Request, error: Exception) -> Reply:
+    """Code 1: the broker repeats its registration; after 16 one of 5.x would not register wholly again."""
+    assert isinstance(error, IdentityConflict)
+    remark = str(error)
+    return Reply(ResponseCode.SYSTEM_ERROR, remark=remark, refusal="identity", in_the_way=error.holder)
+
+
 def _undecodable(request: Request, error: Exception) -> Reply:
     request.unreadable("body")
     return failure(f"undecodable body: {error}", "body")
@@ -172,6 +180,7 @@ ERRORS: dict[type[Exception], Callable[[Request, Exception], Reply]] = {
     ConfigNotFound: _no_config,
     RegistrationRefused: lambda *_: SINGLE_TOPIC,
     NotOwner: _not_owner,
+    IdentityConflict: _identity_conflict,
     SettingsRefused: lambda *_: Reply(
         ResponseCode.NO_PERMISSION, remark="Can not update config in black list."
     ),

@@ -38,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True):
     `depends` is None for what must not be kept. `renewal` is how the same heartbeat or registration is repeated.
     `outcome` is what came of a registration (`registry.registration.decision`), or "renewed" of an accepted heartbeat;
     `refusal` why a request was refused: the key of the option that limits it, or one of a few words. `denied`: by the
-    rules of access. `in_the_way` is the member because of which a request is refused that only its owner may make."""
+    rules of access. `in_the_way` is the member because of which a request is refused that takes its place."""
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None

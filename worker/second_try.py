@@ -1,4 +1,4 @@
-"""Requests that are tried a second time: a member in the way of one that is not its owner's may have gone."""
+"""Requests that are tried a second time: a member in the way of one that takes its place may have gone."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class SecondTry:
 
     def begin(self, request: Request, done: Done) -> None:
         """Run the handler of a request; `done` gets the reply, of the last try."""
-        if request.claimant.guard:
+        if request.claimant.guard or request.claimant.exclusive:
             done = partial(self._done, request, done)
         dispatch.begin(request, self._driver, done)
 

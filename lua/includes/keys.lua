@@ -16,6 +16,7 @@ local K = {
   offsets = prefix .. "events:offsets",
   order = prefix .. "kv:ORDER_TOPIC_CONFIG",
   owed = prefix .. "owed",
+  refused = prefix .. "refused",
   repair = prefix .. "repair",
   settings = prefix .. "settings",
   topics = prefix .. "topics",

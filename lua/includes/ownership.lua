@@ -25,7 +25,7 @@ local function owned_by(ctx, member)
   for field, host in pairs(member.fields) do
     if string.sub(field, 1, 6) == "owner:" and is_text(host) then hosts[#hosts + 1] = host end
   end
-  local host = string.match(member.fields.registrant, "^host:(.*)$")
+  local host = string.match(member.fields.registrant or "", "^host:(.*)$")
   if host and is_text(host) then hosts[#hosts + 1] = host end
   return { "owned", {
     cluster_of(member.key), address_of(member.key), member.lease, ctx.now, #living > 0 and 1 or 0, hosts,

@@ -1,15 +1,16 @@
 """Who this is for a redis-namesrv, and its principals, tokens and revocations (docs/http-api.md)."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import typer
 
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound
-from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
+from mqns.cli.http_api import Http, HttpError, name_in_path
 from mqns.cli.moments import utc_text
 from mqns.cli.output import Document, lines, table
+from mqns.cli.previews import approved, preview_by_http
 from mqns.cli.settings import CommandContext
 
 T = TypeVar("T")
@@ -134,8 +135,10 @@ def add(app: typer.Typer, panel: str) -> None:
     """The commands `access …`."""
     group = new_app("Principals, tokens and revocations of a redis-namesrv.")
     command(group, "list")(show)
-    for function in (create, rotate, revoke, restore):
-        command(group)(function)
+    command(group, changes="something")(create)
+    command(group, changes="takes away")(rotate)
+    command(group, changes="takes away")(revoke)
+    command(group, changes="something")(restore)
     app.add_typer(group, name="access", rich_help_panel=panel)
 
 
@@ -164,7 +167,7 @@ def create(
 ) -> None:
     """Create a token. It is printed this once; the server has its hash alone."""
     body = {"principal": principal, "roles": role or None, "validMillis": days * DAY_MS}
-    _created(settings, settings.http_api(http), "/v1/access/tokens", body)
+    _created(settings, http, f"create a token of {principal}", "/v1/access/tokens", body)
 
 
 def rotate(
@@ -174,37 +177,55 @@ def rotate(
     body = {"keepMillis": keep_hours * HOUR_MS}
     if days is not None:
         body["validMillis"] = days * DAY_MS
-    _created(settings, settings.http_api(http), f"/v1/access/tokens/{name_in_path(token_id)}/rotate", body)
+    change = f"create a token in the place of {token_id}, which ends in {keep_hours} h"
+    _created(settings, http, change, f"/v1/access/tokens/{name_in_path(token_id)}/rotate", body)
 
 
 def revoke(settings: CommandContext, credential: Credential, http: Http) -> None:
     """Revoke a credential or a principal; each worker follows within a second."""
     body = {"credential": credential}
-    _write(settings, settings.http_api(http), "POST", "/v1/access/revocations", body, "revoked")
+    change = _Change(f"revoke {credential}", "POST", "/v1/access/revocations", body)
+    _write(settings, http, change, "revoked")
 
 
 def restore(settings: CommandContext, credential: Credential, http: Http) -> None:
     """Take a revocation back. A token of the store that was revoked is gone for good."""
     path = f"/v1/access/revocations/{name_in_path(credential)}"
-    _write(settings, settings.http_api(http), "DELETE", path, None, "restored")
+    _write(settings, http, _Change(f"restore {credential}", "DELETE", path), "restored")
 
 
-def _created(settings: CommandContext, api: HttpApi, path: str, body: object) -> None:
-    created = _request(api, CreatedDocument, "POST", path, body)
+class _Change(NamedTuple):
+    """A request, and what it does in words."""
+
+    words: str
+    method: str
+    path: str
+    body: object = None
+
+
+def _created(settings: CommandContext, http: str, words: str, path: str, body: object) -> None:
+    created = _request(settings, http, CreatedDocument, _Change(words, "POST", path, body))
+    if created is None:
+        return
     settings.output.show(created, lambda: lines([created.token]))
     settings.output.error(
         f"token {created.token_id} of {created.principal}, until {_time(created.expires_millis)}; it is not shown again"
     )
 
 
-def _write(settings: CommandContext, api: HttpApi, method: str, path: str, body: object, done: str) -> None:
-    written = _request(api, WrittenDocument, method, path, body)
-    settings.output.show(written, lambda: lines([done if written.event_id else f"{done} already"]))
+def _write(settings: CommandContext, http: str, change: _Change, done: str) -> None:
+    written = _request(settings, http, WrittenDocument, change)
+    if written is not None:
+        settings.output.show(written, lambda: lines([done if written.event_id else f"{done} already"]))
 
 
-def _request(api: HttpApi, shape: type[T], method: str, path: str, body: object) -> T:
+def _request(settings: CommandContext, http: str, shape: type[T], change: _Change) -> T | None:
+    """Return the answer to a request, None if it was not to be sent. Raises NotFound, HttpError."""
+    api = settings.http_api(http)
     try:
-        return api.request(shape, method, path, body)
+        if not approved(settings, lambda: [preview_by_http(api, *change)]):
+            return None
+        return api.request(shape, change.method, change.path, change.body)
     except HttpError as error:
         if error.kind in NOT_FOUND:
             raise NotFound(str(error)) from None

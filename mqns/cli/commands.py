@@ -4,10 +4,10 @@ import asyncio
 import inspect
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -23,6 +23,7 @@ from mqns.cli.settings import (
     TOKEN_FILE,
     CommandContext,
     CommonOptions,
+    Intent,
 )
 from mqns.errors import ClientError, ConnectError, RemotingError
 from mqns.name_server.client import TIMEOUT_S
@@ -103,6 +104,24 @@ _COMMON_OPTIONS: Final[dict[str, Any]] = {
 }
 
 
+def _flag(name: str, text: str) -> inspect.Parameter:
+    option = typer.Option(f"--{name.replace('_', '-')}", help=text, show_default=False)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=False, annotation=Annotated[bool, option])
+
+
+Changes = Literal["nothing", "something", "takes away"]
+"""What a command does to name servers; what it takes away, clients may miss."""
+DRY_RUN, YES = "dry_run", "yes"
+_DRY_RUN_FLAG: Final = _flag(DRY_RUN, "Show what would change, and change nothing")
+_YES_FLAG: Final = _flag(YES, "Do not ask on a terminal")
+_CHANGE_OPTIONS: Final[Mapping[Changes, tuple[inspect.Parameter, ...]]] = {
+    "nothing": (),
+    "something": (_DRY_RUN_FLAG,),
+    "takes away": (_DRY_RUN_FLAG, _YES_FLAG),
+}
+
+
 def new_app(text: str) -> typer.Typer:
     """Return an application or a group of commands."""
     return typer.Typer(
@@ -117,17 +136,25 @@ def new_app(text: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, panel: str | None = None, any_value: bool = False
+    app: typer.Typer,
+    name: str | None = None,
+    *,
+    panel: str | None = None,
+    any_value: bool = False,
+    changes: Changes = "nothing",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that makes a function a command of `app`; its first parameter is the CommandContext.
 
     A ClientError becomes one line on standard error, and its exit code. With `any_value` an argument may begin with a
-    hyphen, as a negative number does."""
+    hyphen, as a negative number does. One that `changes` something has `--dry-run`, one that takes away also `--yes`;
+    it asks `mqns.cli.previews.approved` before it does so."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         def run(ctx: typer.Context, **values: Any) -> None:
             given = CommonOptions(**{key: values.pop(key) for key in _COMMON_OPTIONS})
-            settings = CommandContext(_options_before(ctx).overridden(given))
+            asks = changes == "takes away" and not values.pop(YES, False)
+            intent = Intent(values.pop(DRY_RUN, False), asks)
+            settings = CommandContext(_options_before(ctx).overridden(given), intent=intent)
             try:
                 function(settings, **values)
             except ClientError as error:
@@ -136,7 +163,7 @@ def command(
             except KeyboardInterrupt:
                 raise typer.Exit(ExitCode.INTERRUPTED) from None
 
-        own = list(inspect.signature(function).parameters.values())[1:]
+        own = [*list(inspect.signature(function).parameters.values())[1:], *_CHANGE_OPTIONS[changes]]
         _set_signature(run, own, function.__doc__)
         app.command(
             name or function.__name__.replace("_", "-"),

@@ -9,6 +9,8 @@ import typer
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound, NotSet
 from mqns.cli.output import Document, lines, table
+from mqns.cli.previews import approved, preview_by_http
+from mqns.cli.route_previews import of_config
 from mqns.cli.settings import CommandContext
 from mqns.name_server import calls
 
@@ -71,7 +73,7 @@ def add(app: typer.Typer, panel: str) -> None:
     """The commands `config …`."""
     group = new_app("Options of the name servers themselves.")
     command(group)(get)
-    command(group, "set", any_value=True)(set_)
+    command(group, "set", any_value=True, changes="takes away")(set_)
     app.add_typer(group, name="config", rich_help_panel=panel)
 
 
@@ -109,6 +111,9 @@ def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> No
     """Set an option of one redis-namesrv. Raises HttpError for what it refuses."""
     body = {"settings": {key: value}}
     api = settings.http_api(url)
+    change = f"set option {key} to {value}"
+    if not approved(settings, lambda: [preview_by_http(api, change, "PATCH", "/v1/settings", body)]):
+        return
     written = api.request(_WrittenJson, "PATCH", "/v1/settings", body)
     in_force = written.in_force.get(key, "")
     settings.output.show(
@@ -118,6 +123,8 @@ def _set_by_http(settings: CommandContext, key: str, value: str, url: str) -> No
 
 
 def _set_in_all(settings: CommandContext, key: str, value: str) -> None:
+    if not approved(settings, lambda: of_config(settings, key, value)):
+        return
     with settings.name_server() as server:
         if value.lower() not in FLAGS:
             _expect_no_flag(key, value, settings.in_order(server.call_all(calls.get_config())))

@@ -13,6 +13,7 @@ from mqns.cli.drain_list import time_text
 from mqns.cli.http_api import Http, HttpApi, HttpError, name_in_path
 from mqns.cli.output import Document, table
 from mqns.cli.permissions import Brokers
+from mqns.cli.previews import Preview, approved, preview_by_http
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError, RemotingError
 
@@ -65,8 +66,8 @@ class _AnyJson(msgspec.Struct):
 
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `drain` and `undrain`."""
-    command(app, panel=panel)(drain)
-    command(app, panel=panel)(undrain)
+    command(app, panel=panel, changes="takes away")(drain)
+    command(app, panel=panel, changes="something")(undrain)
 
 
 def drain(
@@ -87,6 +88,12 @@ def drain(
     name = owner or _user()
     body = {"owner": name, "reason": reason, "untilMillis": until_millis}
 
+    def preview(broker: str) -> Preview:
+        return preview_by_http(api, f"drain {broker} for {name}: {reason}", "PUT", _path(broker), body)
+
+    if not approved(settings, lambda: [preview(broker) for broker in brokers]):
+        return
+
     def request(broker: str) -> DrainDocument:
         before = _standing(api, broker)
         document = _request_drain(api, "PUT", broker, body)
@@ -104,6 +111,12 @@ def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
 
     If one of several is unknown, none is undrained."""
     api = settings.http_api(http)
+
+    def preview(broker: str) -> Preview:
+        return preview_by_http(api, f"end the drain of {broker}", "DELETE", _path(broker))
+
+    if not approved(settings, lambda: [preview(broker) for broker in brokers]):
+        return
     _each(settings, api, brokers, lambda broker: _request_drain(api, "DELETE", broker))
 
 
@@ -178,7 +191,7 @@ def _with_left(failure: ClientError, brokers: list[str]) -> ClientError:
 def _standing(api: HttpApi, broker: str) -> _StandingJson | None:
     """Return the drain that is in force; None without one, and for a damaged one."""
     try:
-        return api.request(_StandingJson, "GET", f"/v1/brokers/{name_in_path(broker)}/drain")
+        return api.request(_StandingJson, "GET", _path(broker))
     except HttpError as error:
         if error.kind not in (NOT_DRAINED, DAMAGED):
             raise
@@ -190,8 +203,12 @@ def _end(drain: _StandingJson) -> str:
 
 
 def _request_drain(api: HttpApi, method: str, broker: str, body: object = None) -> DrainDocument:
-    done = api.request(_DrainJson, method, f"/v1/brokers/{name_in_path(broker)}/drain", body)
+    done = api.request(_DrainJson, method, _path(broker), body)
     return DrainDocument(broker, done.event_id is not None, done.topic_count)
+
+
+def _path(broker: str) -> str:
+    return f"/v1/brokers/{name_in_path(broker)}/drain"
 
 
 def _show(settings: CommandContext, documents: list[DrainDocument]) -> None:

@@ -10,6 +10,8 @@ from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.http_api import HttpError, name_in_path
 from mqns.cli.output import Document, lines, table
+from mqns.cli.previews import approved, preview_by_http
+from mqns.cli.route_previews import of_kv
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
 from mqns.name_server import calls
@@ -90,8 +92,10 @@ class _WrittenJson(msgspec.Struct, rename="camel"):
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `kv …`."""
     group = new_app("KV configuration, such as the order of topics' queues.")
-    for function in (get, set_, delete, list_):
-        command(group, function.__name__.rstrip("_"), any_value=function is set_)(function)
+    command(group)(get)
+    command(group, "set", any_value=True, changes="something")(set_)
+    command(group, changes="takes away")(delete)
+    command(group, "list")(list_)
     app.add_typer(group, name="kv", rich_help_panel=panel)
 
 
@@ -117,6 +121,8 @@ def set_(
     if http is not None:
         _change_by_http(settings, namespace, key, value, http, conditions)
         return
+    if not approved(settings, lambda: of_kv(settings, namespace, key, value)):
+        return
     with settings.name_server() as server:
         server.call_all(calls.put_kv_config(namespace, key, value))
     _changed(settings, KVChangeDocument(namespace, key, value, settings.addresses))
@@ -131,6 +137,8 @@ def delete(
     conditions = _conditions(http, if_match)
     if http is not None:
         _change_by_http(settings, namespace, key, None, http, conditions)
+        return
+    if not approved(settings, lambda: of_kv(settings, namespace, key, None)):
         return
     with settings.name_server() as server:
         server.call_all(calls.delete_kv_config(namespace, key))
@@ -184,7 +192,13 @@ def _change_by_http(
     """Set a value, or delete it (None). Raises HttpError, also where a condition does not hold."""
     api = settings.http_api(url)
     method, body = ("DELETE", None) if value is None else ("PUT", {"value": value})
-    written, _ = api.request_tagged(_WrittenJson, method, _path(namespace, key), body, conditions)
+    path = _path(namespace, key)
+    change = f"{'delete' if value is None else 'set'} key {key} of namespace {namespace}"
+    if value is not None:
+        change += f" to {value}"
+    if not approved(settings, lambda: [preview_by_http(api, change, method, path, body, conditions)]):
+        return
+    written, _ = api.request_tagged(_WrittenJson, method, path, body, conditions)
     document = KVHttpChangeDocument(namespace, key, value, api.url, written.event_id is not None)
     what = "deleted" if value is None else "set" if document.changed else "already set"
     settings.output.show(document, lambda: lines([f"{what} in {api.url}"]))

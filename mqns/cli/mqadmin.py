@@ -4,7 +4,7 @@ What mqadmin adds from brokers (versions, rates, consumer groups) is left out. J
 commands of `mqns`."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -12,13 +12,15 @@ import msgspec
 import typer
 
 from mqns.cli.clusters import members
-from mqns.cli.commands import command
+from mqns.cli.commands import Changes, command
 from mqns.cli.config import ConfigChangeDocument, ConfigDocument
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.kv import KVChangeDocument, KVDocument
 from mqns.cli.names import not_empty
 from mqns.cli.output import Document, lines
 from mqns.cli.permissions import PermissionDocument
+from mqns.cli.previews import approved
+from mqns.cli.route_previews import of_config, of_kv, of_permission, of_topic
 from mqns.cli.routes import BrokerDocument, RouteDocument, document
 from mqns.cli.settings import CommandContext
 from mqns.errors import ConfigError
@@ -32,6 +34,15 @@ _ROUTE_WIDTHS: Final = (45, 32, 50, 10, 11, 5)
 _ROUTE_HEADINGS: Final = ("#ClusterName", "#BrokerName", "#BrokerAddrs", "#ReadQueue", "#WriteQueue", "#Perm")
 _RULE: Final = "-" * 158
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],]|[^"{}\[\],]+')
+
+
+CHANGES: Final[Mapping[str, Changes]] = {
+    **dict.fromkeys(("updateKvConfig", "addWritePerm"), "something"),
+    **dict.fromkeys(
+        ("deleteTopic", "deleteKvConfig", "updateOrderConf", "wipeWritePerm", "updateNamesrvConfig"),
+        "takes away",
+    ),
+}
 
 
 class OrderConfMethod(StrEnum):
@@ -91,7 +102,7 @@ def add(app: typer.Typer, panel: str) -> None:
         "updateNamesrvConfig": update_namesrv_config,
     }
     for name, function in commands.items():
-        command(app, name, panel=panel)(function)
+        command(app, name, panel=panel, changes=CHANGES.get(name, "nothing"))(function)
 
 
 # routes and topics
@@ -132,6 +143,8 @@ def topic_cluster_list(settings: CommandContext, topic: Topic) -> None:
 
 def delete_topic(settings: CommandContext, topic: Topic, cluster: ClusterName = None) -> None:
     """Delete a topic from all name servers. No request goes to brokers: one that has it brings it back."""
+    if not approved(settings, lambda: of_topic(settings, topic, cluster)):
+        return
     with settings.name_server() as server:
         server.call_all(calls.delete_topic(topic, cluster))
     settings.output.show(
@@ -219,6 +232,8 @@ def get_namesrv_config(settings: CommandContext) -> None:
 
 def update_namesrv_config(settings: CommandContext, key: Key, value: Value) -> None:
     """Set an option in all name servers."""
+    if not approved(settings, lambda: of_config(settings, key, value)):
+        return
     with settings.name_server() as server:
         server.call_all(calls.update_config({key: value}))
     settings.output.show(
@@ -293,12 +308,16 @@ def _change_kv(settings: CommandContext, namespace: str, key: str, value: str | 
         if value is None
         else calls.put_kv_config(namespace, key, value)
     )
+    if not approved(settings, lambda: of_kv(settings, namespace, key, value)):
+        return
     with settings.name_server() as server:
         server.call_all(call)
     settings.output.show(KVChangeDocument(namespace, key, value, settings.addresses), lambda: lines([text]))
 
 
 def _change_perm(settings: CommandContext, broker: str, call: Callable[[str], Call[int]], word: str) -> None:
+    if not approved(settings, lambda: of_permission(settings, (broker,), wipes=word == "wipe")):
+        return
     with settings.name_server() as server:
         counts = settings.in_order(server.call_all(call(broker)))
     documents = [PermissionDocument(address, broker, count) for address, count in counts]

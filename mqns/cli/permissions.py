@@ -10,6 +10,8 @@ from mqns.cli.commands import command, new_app
 from mqns.cli.drain_list import DrainState, owner_text, states_if_asked
 from mqns.cli.http_api import HttpIfAny
 from mqns.cli.output import Document, table
+from mqns.cli.previews import approved
+from mqns.cli.route_previews import of_permission
 from mqns.cli.settings import CommandContext
 from mqns.cli.shell import arguments, command_line
 from mqns.name_server import calls
@@ -35,18 +37,21 @@ class DrainedPermissionDocument(PermissionDocument, frozen=True):
 def add(app: typer.Typer, panel: str) -> None:
     """The commands `permissions …`."""
     group = new_app("Write permission of brokers, until they register changed topics.")
-    command(group)(wipe)
-    command(group, "add")(give)
+    command(group, changes="takes away")(wipe)
+    command(group, "add", changes="something")(give)
     app.add_typer(group, name="permissions", rich_help_panel=panel)
 
 
 def wipe(settings: CommandContext, brokers: Brokers, http: HttpIfAny = None) -> None:
     """Take the write permission from all topics of brokers, in all name servers."""
-    _change(settings, brokers, calls.wipe_write_perm, http)
+    if approved(settings, lambda: of_permission(settings, brokers, wipes=True)):
+        _change(settings, brokers, calls.wipe_write_perm, http)
 
 
 def give(settings: CommandContext, brokers: Brokers, http: HttpIfAny = None) -> None:
     """Make all topics of brokers readable and writable, in all name servers. It ends no drain."""
+    if not approved(settings, lambda: of_permission(settings, brokers, wipes=False)):
+        return
     drains = _change(settings, brokers, calls.add_write_perm, http)
     for broker in dict.fromkeys(brokers):
         if broker in drains:

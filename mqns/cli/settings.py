@@ -30,6 +30,17 @@ TOKEN_FILE: Final = "MQNS_TOKEN_FILE"
 """Environment variables, those of secrets instead of options, which are visible in lists of processes."""
 
 
+class Intent(msgspec.Struct, frozen=True):
+    """What a command that changes something is to do first: `dry_run` shows what it would change and does nothing;
+    `asks` shows that on a terminal, and asks whether to go on."""
+
+    dry_run: bool = False
+    asks: bool = False
+
+
+AT_ONCE: Final = Intent()
+
+
 class CommonOptions(msgspec.Struct, frozen=True):
     """The options of every command; None: not given."""
 
@@ -68,7 +79,10 @@ class CommandContext:
 
     Properties raise ConfigError or AddressError for invalid options."""
 
-    def __init__(self, options: CommonOptions, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, options: CommonOptions, environ: Mapping[str, str] = os.environ, intent: Intent = AT_ONCE
+    ) -> None:
+        self.intent = intent
         self._options = options
         self._environ = environ
         self.output = Printer(options.output or OutputFormat.TABLE, color=not options.no_color)
@@ -111,6 +125,10 @@ class CommandContext:
     def async_name_server(self) -> AsyncNameServerClient:
         """Return a client for a command with concurrent calls."""
         return AsyncNameServerClient(self.addresses, options=self.options, timeout_s=self.timeout_s)
+
+    def async_name_server_at(self, address: str) -> AsyncNameServerClient:
+        """Return a client of one of the name servers alone."""
+        return AsyncNameServerClient((address,), options=self.options, timeout_s=self.timeout_s)
 
     def http_api(self, url: str) -> HttpApi:
         """Return the HTTP API at a URL, asked with the token if there is one. Raises ConfigError for no URL."""

@@ -29,7 +29,7 @@ def types_of_lists(keys: Keys) -> Types:
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
         "zset": (
             *(keys.leases, keys.lapses, keys.workers, keys.announced, keys.drain_ends),
-            *(keys.events_offsets, keys.gone),
+            *(keys.events_offsets, keys.gone, keys.refused),
         ),
     }
     return {key: kind for kind, names in of_type.items() for key in names}

@@ -43,6 +43,16 @@ RULES: Final = {
         "See the broker's process, its log and its host. One that is not to come back is named for a day.",
         f"mqns events --kind broker_removed --broker {{subject}} --since 1d --http {HTTP}",
     ),
+    "broker-refused": Rule(
+        "error",
+        "Another living broker has the same name and id, or the name in another cluster (identityConflicts=refuse), or "
+        "the caller is not its owner (ownershipGuard): a configuration was copied, or the broker came back at another "
+        "address while its old one counts as living.",
+        'Change brokerName, brokerId or brokerClusterName of one ("Two brokers have one name, id or address" in '
+        "docs/runbook.md), or stop or unregister the one that is not to be. What came back gets in by itself when the "
+        "lease of the old one ends.",
+        f"mqns events --kind conflict_seen --broker {{subject}} --since 1h --http {HTTP}",
+    ),
     "broker-wiped": Rule(
         "warning",
         "Their write permission was taken by request 205: by an operator, or by a broker that ends.",

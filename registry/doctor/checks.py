@@ -45,6 +45,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _drained(facts)
     yield from _without_master(facts)
     yield from _gone(facts)
+    yield from _refused(facts)
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
@@ -110,6 +111,18 @@ def _gone(facts: Facts) -> Iterator[Seen]:
         )
         what = f"members of brokers that left without unregistering: {_named(texts, len(gone))}"
         yield Seen("broker-gone", what, tuple(dict.fromkeys(one.name.broker for one in gone)))
+
+
+def _refused(facts: Facts) -> Iterator[Seen]:
+    """Yield registrations that brokers repeat and are refused, since another member has what they take."""
+    claims = {one.claimed: one.at_ms for one in reversed(facts.refused)}
+    if claims:
+        texts = (
+            f"{one.addr} as {one.broker} (id {one.id or 'any'} in {one.cluster}), which {one.holder} has"
+            for one in claims
+        )
+        what = f"brokers are refused, since others have their places: {_named(texts, len(claims))}"
+        yield Seen("broker-refused", what, tuple(dict.fromkeys(one.broker for one in claims)))
 
 
 def _not_writable(facts: Facts) -> Iterator[Seen]:

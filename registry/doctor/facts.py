@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 from redis.exceptions import ResponseError
 
-from registry import gone_members, task_times, topic_counts
+from registry import gone_members, refused_claims, task_times, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
 from registry.errors import cause_of
 from registry.events.consumers import Consumer, read_reports
@@ -17,6 +17,7 @@ from registry.growth.usage import Usage, usage
 from registry.keys import Keys
 from registry.members import Broker, LeaseClock, broker_names, brokers, lease_clock
 from registry.plans import Plan
+from registry.refused_claims import RefusedClaim
 from registry.repair import state as repairs
 from registry.repair.state import Repaired, RepairState
 from registry.store.check import Memory, memory, replica_of
@@ -34,7 +35,8 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last. `gone` are
-    members that left without unregistering. `counts` is None where topics were not counted for ten minutes, `tasks`
+    members that left without unregistering, `refused`
+    what is for other brokers. `counts` is None where topics were not counted for ten minutes, `tasks`
     where they cannot be read. `replica_of` is the master of a store that takes no writes. `unread` has each part that
     cannot, and why. `access_file_refused` is why the process that asks has not taken its access file as it is now,
     `discovery_loopback` are loopback addresses that it answers to clients of other machines as name servers."""
@@ -50,6 +52,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     consumers: Mapping[str, Consumer] = {}
     silent: Mapping[str, int] = {}
     gone: tuple[GoneMember, ...] = ()
+    refused: tuple[RefusedClaim, ...] = ()
     memory: Memory = Memory()
     replica_of: str | None = None
     unread: Mapping[str, str] = {}
@@ -79,6 +82,7 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
         gone=(
             yield from _part(unread, "members that left", gone_members.read(keys, clock.now_ms, found), ())
         ),
+        refused=(yield from _part(unread, "refusals", refused_claims.read(keys, clock.now_ms), ())),
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
         replica_of=(yield from _part(unread, "INFO", replica_of(), None)),
         unread=unread,

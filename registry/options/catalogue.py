@@ -177,6 +177,7 @@ CHOICES = {
     "logLevel": ("debug", "info", "warning", "error"),
     "accessProfile": tuple(PROFILES),
     "accessMode": ("enforce", "observe"),
+    "identityConflicts": ("report", "refuse"),
 }
 PORT_MAX, LONG_MAX = (1 << 16) - 1, (1 << 63) - 1
 ADDRESSES: Mapping[str, Callable[[str], object]] = {

@@ -249,6 +249,13 @@ class AccessOptions(TlsOptions, frozen=True, kw_only=True):
     ownership_guard: Annotated[
         bool, _own("a living broker's name and id are taken by its owner only (docs/access.md)")
     ] = False
+    identity_conflicts: Annotated[
+        str,
+        _own(
+            "what takes the id of another living address, or a living broker's name into a second cluster: report it, "
+            "since Java's server lets it in, or refuse it (docs/runbook.md)"
+        ),
+    ] = "report"
 
 
 class Options(AccessOptions, frozen=True, kw_only=True):

@@ -79,6 +79,13 @@ class Owned(_Reply, frozen=True, tag="owned"):
     holder: Holder
 
 
+class Conflict(_Reply, frozen=True, tag="conflict"):
+    """Another living member has what the registration would take; `cause` is that of its event."""
+
+    cause: str
+    holder: Holder
+
+
 class SingleTopic(_Reply, frozen=True, tag="single"):
     """RocketMQ 5.x refuses a first registration with one topic only."""
 
@@ -118,7 +125,7 @@ class Differs(_Reply, frozen=True, tag="differs"):
     """The registration is not what `lua/reregister_topics.lua` can write."""
 
 
-End: TypeAlias = Done | Refused | Owned | SingleTopic | Full | Pending | Again | ClaimLost
+End: TypeAlias = Done | Refused | Owned | Conflict | SingleTopic | Full | Pending | Again | ClaimLost
 """How one try of a registration ended."""
 
 
@@ -127,7 +134,9 @@ def _by_tag(*kinds: type[_Reply]) -> dict[str, type[Any]]:
     return {str(kind.__struct_config__.tag): kind for kind in kinds}
 
 
-_REGISTER: Final = _by_tag(Decision, Done, Refused, Owned, SingleTopic, Full, Pending, Again, ClaimLost)
+_REGISTER: Final = _by_tag(
+    Decision, Done, Refused, Owned, Conflict, SingleTopic, Full, Pending, Again, ClaimLost
+)
 _REREGISTER: Final = _by_tag(Done, Differs, Full)
 _CLAIM: Final = _by_tag(Claimed, Pending, Again, Full)
 

@@ -12,12 +12,21 @@ from msgspec.structs import replace
 from registry.damage.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
 from registry.errors import BrokerBusy, LimitReached, NotOwner, RegistrationRefused
 from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
-from registry.holder import Holder
 from registry.keys import Keys, member_key
-from registry.ownership import UNGUARDED, Claim, Claimant, observable, refused
+from registry.ownership import UNGUARDED, Claim, Claimant, conflicting, observable, refused
 from registry.plans import Acquire, Origin, Pause, Plan
 from registry.registration.cache import RegistrationCache
-from registry.registration.decision import Again, ClaimLost, Done, Full, Owned, Pending, Refused, SingleTopic
+from registry.registration.decision import (
+    Again,
+    ClaimLost,
+    Conflict,
+    Done,
+    Full,
+    Owned,
+    Pending,
+    Refused,
+    SingleTopic,
+)
 from registry.registration.heartbeat import log_heartbeat, renew_lease
 from registry.registration.member_table import MemberTable
 from registry.registration.operation import RegisterOperation
@@ -55,7 +64,7 @@ def register(
     `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`heartbeat.log_heartbeat`), None
     while none is; `claimant` is the caller.
-    Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner.
+    Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner, IdentityConflict.
     """
     signed = signature(registration, delete_missing=delete_missing, claimant=claimant)
     member = registration.member
@@ -146,7 +155,9 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
             case Refused(refusal_id, order_table):
                 return Registered.of(("", ""), order_table, event_id=refusal_id, outcome="conflict")
             case Owned(holder):
-                raise (yield from _refused(context, holder))
+                raise (yield from refused(keys, context.claimant, origin, _claim(context), holder))
+            case Conflict(cause, holder):
+                raise (yield from conflicting(keys, context.claimant, origin, _claim(context), cause, holder))
             case SingleTopic():
                 raise RegistrationRefused("register broker failed: a first registration with one topic only")
             case Full(option, what):
@@ -163,7 +174,6 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
     raise BrokerBusy(f"another registration of broker {name!r} goes on")
 
 
-def _refused(context: RegisterContext, holder: Holder) -> Plan[NotOwner]:
+def _claim(context: RegisterContext) -> Claim:
     r = context.registration
-    claim = Claim(r.cluster, r.name, str(r.id), r.address)
-    return (yield from refused(context.keys, context.claimant, context.origin, claim, holder))
+    return Claim(r.cluster, r.name, str(r.id), r.address)

@@ -44,6 +44,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     network: str | None = None
     guard: int = 0
     observes: int = 0
+    exclusive: int = 0
     claims: int = 0
     dry: int = 0
     token: str = ""
@@ -100,6 +101,7 @@ def register_request(
         home=context.claimant.comes_from,
         guard=int(context.claimant.guard),
         observes=int(context.claimant.observes),
+        exclusive=int(context.claimant.exclusive),
         claims=int(context.claimant.takes),
     )
 

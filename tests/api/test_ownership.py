@@ -98,3 +98,22 @@ def test_a_peer_without_an_address_is_a_host_of_its_own(http: Http, redis: redis
     reply = http("POST", "/v1/brokers", a_broker(), environ_overrides={"REMOTE_ADDR": ""})
     assert reply.status == 200
     assert redis.hget(Keys().member(f"c1:{MASTER}"), "registrant") == "host:unix"
+
+
+def test_with_refused_conflicts_an_id_and_a_name_stay_where_they_are(
+    redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.name_server._refusals", ReportedRefusals())
+    http = Http(create_app(Options(identity_conflicts="refuse"), redis=redis).test_client())
+    http.ok("POST", "/v1/brokers", a_broker())
+    for path in ("/v1/brokers?dryRun=true", "/v1/brokers", "/v1/brokers"):
+        assert http.refused("POST", path, MOVED) == (409, "identity-conflict", None)
+    second = a_broker(brokerAddr="10.0.0.5:10911", brokerId=1, cluster="c2")
+    assert http.refused("POST", "/v1/brokers", second) == (409, "identity-conflict", None)
+    seen = [Event.of(*entry) for entry in redis.xrange(Keys().events)]  # type: ignore[union-attr]
+    causes = [event.cause for event in seen if event.kind == "conflict_seen"]
+    assert causes == ["two_addresses"]  # the other one is about the same member
+    http.ok("POST", "/v1/brokers", a_broker(topics=[]))
+    findings = {one["check"]: one["what"] for one in http.ok("GET", "/v1/doctor")["findings"]}
+    refused = f"10.0.0.5:10911 as broker-a (id 0 in c1), which {MASTER} has"
+    assert findings["broker-refused"] == f"brokers are refused, since others have their places: {refused}"

@@ -52,6 +52,16 @@ def test_registrations_and_heartbeats(http: Http) -> None:
     assert of("heartbeats_total") == {"http": 4}
 
 
+def test_a_dry_run_is_no_registration(http: Http, caplog: pytest.LogCaptureFixture) -> None:
+    http.ok("POST", "/v1/brokers?dryRun=true", a_broker())
+    http.refused("POST", "/v1/brokers?dryRun=true", a_broker(filterServers=FILTERS))
+    http.ok("POST", "/v1/brokers", a_broker())
+    http.ok("POST", "/v1/brokers/broker-a/heartbeat?dryRun=true", {"cluster": "c1", "brokerAddr": MASTER})
+    assert of(RESULTS) == {"new": 1}
+    assert of("heartbeats_total") == {"http": 1}
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -153,7 +153,7 @@ def test_another_worker_goes_on_where_this_one_was(store: EmbeddedStore) -> None
         http_workers(store.url, workers=1) as address,
         watching(Client(address), last_id=ids[10]) as (fleet, _, taken),
     ):
-        assert fleet.run(lambda: ids_of(taken) == ids[11:], PATIENCE_S)
+        assert fleet.run(lambda: ids_of(taken) == ids[11:], PATIENCE_S), (ids[9:], taken)
 
 
 def test_what_is_older_than_a_worker_caches_comes_from_the_store(store: EmbeddedStore) -> None:

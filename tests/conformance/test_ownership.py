@@ -115,6 +115,42 @@ def test_a_killed_brokers_id_is_free_at_once(guarded: NameServer, run: Run) -> N
     eventually(lambda: b.addr in addresses(connection))
 
 
+@pytest.fixture
+def refusing(launch: Start) -> NameServer:
+    return launch(accessProfile="java", identityConflicts="refuse")
+
+
+@pytest.mark.conformance("AC-45")
+def test_a_living_brokers_identity_is_refused_to_another_address(refusing: NameServer, run: Run) -> None:
+    _, a = run(refusing)
+    connection, b = another(refusing)
+    for _ in range(3):
+        refused = b.register(connection)
+        assert (refused.code, refused.remark) == (
+            ResponseCode.SYSTEM_ERROR,
+            f"id 0 of broker 'broker-a' is taken: {a.addr} of cluster 'c1' lives there (identityConflicts=refuse)",
+        )
+    elsewhere = b.but(cluster="c9", id=1).register(connection)
+    assert elsewhere.code == ResponseCode.SYSTEM_ERROR
+    assert f"there {a.addr} of cluster 'c1' lives" in (elsewhere.remark or "")
+    assert a.addr in addresses(connection)
+    assert b.addr not in addresses(connection)
+    assert [(entry["cause"], entry["action"], entry["addr"]) for entry in conflicts(refusing)] == [
+        ("two_addresses", "refused", b.addr)
+    ]
+    assert connection.usable()
+
+
+@pytest.mark.conformance("AC-46")
+def test_a_refused_identity_is_free_at_once_when_its_broker_is_killed(refusing: NameServer, run: Run) -> None:
+    process, _ = run(refusing)
+    connection, b = another(refusing)
+    assert b.register(connection).code == ResponseCode.SYSTEM_ERROR
+    os.kill(process.pid, signal.SIGKILL)
+    eventually(lambda: b.register(connection).code == ResponseCode.SUCCESS, 10.0)
+    eventually(lambda: b.addr in addresses(connection))
+
+
 @pytest.mark.parametrize("name", ["broker-a", "made-up"])
 def test_a_host_has_its_own_address_though_a_stranger_with_a_connection_was_there_first(
     guarded: NameServer, name: str

@@ -40,6 +40,7 @@ ELSEWHERE = (
     "topic_counts",
     "doctor",
     "gone",
+    "refused",
     "workers",
     "announced",
 )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from registry.access_uses import CREDENTIALS_MOST, note_uses
 from registry.clusters import cluster_info
 from registry.drains import Drain, drain, drained_brokers, drained_names
+from registry.dry_run import DryRun
 from registry.errors import ConfigNotFound, LimitReached, NotOwner
 from registry.growth.limits import DEFAULT_LIMITS, Limits
 from registry.keys import ORDER_TOPIC_CONFIG, member_key
@@ -526,6 +527,9 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
     assert len(scene.run(drained_brokers(keys, scene.run(drained_names(keys))))) == most.max_brokers
     with pytest.raises(LimitReached):
         ns.run(put(keys, ORDER_TOPIC_CONFIG, "more", "v", origin()))
+    dry_run = DryRun()
+    scene.run(dry_run.of(put(keys, ORDER_TOPIC_CONFIG, "last", "w", origin())))
+    assert scene.run(dry_run.of(table(keys, ORDER_TOPIC_CONFIG)))["last"] == "w"
     scene.run(announce_start(keys, {"a": "1"}, origin()))
     ns.store.hset(keys.access_used, mapping={f"acl:{n}": "1" for n in range(CREDENTIALS_MOST)})
     scene.run(note_uses(keys, {f"token:{n}": 0 for n in range(1_000)}, origin()))

@@ -43,8 +43,10 @@ def test_every_key_and_argument_that_is_named_is_used(name: str) -> None:
     named, used = set(USED.findall(header)), set(USED.findall(body))
     if "includes/rows.lua" in header or re.search(r"for i = \d+, ", body):
         used |= {one for one in named if one[0] == "ARGV"}  # from a place on, in a loop
-    if INCLUDE.search(body):
-        used |= {("KEYS", "1")}  # the includes find the namespace in it
+    if INCLUDE.search(body) or name == "run_command":
+        used |= {("KEYS", "1")}  # the includes find the namespace in it, and the driver
+    if "unpack(ARGV)" in body:
+        used |= {one for one in named if one[0] == "ARGV"}
     if '@include "lapses"' in body:
         used |= {one for one in named if re.search(rf"{one[0]}\[{one[1]}\] (broker|member):<", header)}
     assert named == used
@@ -76,10 +78,27 @@ def test_a_script_does_without_what_is_not_everywhere(name: str) -> None:
     assert not re.search(r"cmsgpack|struct\.|\bbit\.|math\.random|os\.", source)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dry_run_knows_each_command_of_a_script(name: str) -> None:
+    """Those of jobs apart, which no request runs."""
+    store = (LUA / "dry_run" / "store.lua").read_text()
+    known = set(re.findall(r"^  ([A-Z]+) = |, ([A-Z]+) = ", store, re.MULTILINE))
+    of_script = set(
+        re.findall(
+            r'(?:call|pcall|overwrite|text_or_nil|reply_or)\((?:[a-z0-9]+, )?"([A-Z]+)"', script(name).source
+        )
+    )
+    unknown = of_script - {one for pair in known for one in pair}
+    assert unknown <= ({"SUNIONSTORE"} if name == "checkpoint" else set())
+
+
 def test_errors_of_commands_are_caught_in_one_place() -> None:
     """Elsewhere an error ends the script: before its first write nothing has happened, after it none may come."""
     catching = [path.name for path in LUA.rglob("*.lua") if re.search(r"pcall\(", path.read_text())]
-    assert catching == ["damage.lua"]
+    assert sorted(catching) == [
+        "damage.lua",
+        "store.lua",
+    ]  # that of dry runs, for which scripts catch their own
 
 
 @pytest.mark.parametrize("include", INCLUDES)

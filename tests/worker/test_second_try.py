@@ -93,6 +93,40 @@ async def test_one_without_connection_whose_address_refuses_makes_way_at_once(
 
 
 @asynchronous
+async def test_with_refused_conflicts_a_living_id_is_refused_so_that_the_broker_repeats_it(
+    store: EmbeddedStore, redis: redis_py.Redis, refused: str
+) -> None:
+    """Code 1: after 16 a broker of 5.x would take its 322 for "not changed", and register wholly no more."""
+    async with serving(store.url, identity_conflicts="refuse") as scene:
+        first = scene.connect(HERE)
+        await scene.register(Broker(address=refused), peer=first)
+        there = scene.connect(THERE)
+        for _ in range(3):
+            reply = await scene.register(OTHER, peer=there)
+            assert (reply.code, reply.remark) == (
+                ResponseCode.SYSTEM_ERROR,
+                f"id 0 of broker 'broker-a' is taken: {refused} of cluster 'c1' lives there (identityConflicts=refuse)",
+            )
+        assert await scene.addresses() == {"broker-a": {"0": refused}}
+        assert there.registered == set()
+        assert (await scene.register(Broker(address=refused), peer=first)).code == 0
+    found: Any = redis.xrange("ns:{default}:events")
+    assert [fields["cause"] for _, fields in found if fields["kind"] == "conflict_seen"] == ["two_addresses"]
+
+
+@asynchronous
+async def test_with_refused_conflicts_one_without_connection_whose_address_refuses_makes_way_at_once(
+    store: EmbeddedStore, refused: str, probed: list[Endpoint]
+) -> None:
+    """A broker that came back at another address, as a pod does, waits for no lease."""
+    await without_connection(store, refused)
+    async with serving(store.url, identity_conflicts="refuse") as scene:
+        assert (await scene.register(OTHER, peer=scene.connect(THERE))).code == 0
+        assert await scene.addresses() == {"broker-a": {"0": "127.0.0.5:10911"}}
+    assert len(probed) == 1
+
+
+@asynchronous
 async def test_one_that_answers_stays_and_is_not_probed_by_each_request(
     store: EmbeddedStore, listening: str, probed: list[Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:

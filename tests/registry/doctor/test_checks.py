@@ -13,6 +13,7 @@ from registry.gone_members import GoneMember, MemberName
 from registry.growth.limits import DEFAULT_LIMITS
 from registry.growth.usage import Usage
 from registry.members import Broker, Lease, LeaseClock, Member
+from registry.refused_claims import Claimed, RefusedClaim
 from registry.repair.state import Repaired, RepairState
 from registry.store.check import Memory
 from registry.task_times import CHECK, COUNT, TASKS, WALK, TaskTime
@@ -23,6 +24,7 @@ MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 CLOCK = LeaseClock(NOW, NOW, NOW - DAY, None, NOW)
 REPAIR = RepairState(Repaired(), None, NOW - MINUTE, None, None)
+REFUSED = RefusedClaim(Claimed("c1", "b1", "0", "10.0.0.2:1", "two_addresses", "10.0.0.1:1"), NOW - MINUTE)
 DRAIN = StoredDrain("alice", "upgrade", None, 1_700_000_000_000)
 ON_TIME = {task: TaskTime(NOW - 1_000, 1) for task in TASKS}
 HEALTHY = Facts(
@@ -76,6 +78,7 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
         [("discovery-loopback", ("127.0.0.1:9876",))],
     ),
     ("one that left", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE),)}, [("broker-gone", ("b1",))]),
+    ("one that is refused", {"refused": (REFUSED, REFUSED)}, [("broker-refused", ("b1",))]),
     ("one that is started again", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE + 1),)}, []),
     ("wiped", {"counts": counts(0, "b1")}, [("broker-wiped", ("b1",))]),
     ("wiped and drained, and gone", {"counts": counts(0, "b1"), "drained": (DrainedBroker("b1", DRAIN, None, 0),)}, []),

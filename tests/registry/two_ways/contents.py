@@ -11,7 +11,7 @@ AGED_MS: Final = 3 * 3_600_000
 """How much is left of a lease that a test lets grow old; a renewed one has more than twice of it."""
 LEFT_OUT: Final = re.compile(r"events|events:.*|repair|pushed:.*|kv_bytes:.*")
 """Keys that hold the stream, which `Entries` reads, or times only."""
-NAMES_ONLY: Final = re.compile(r"owed|lapses|gone|kv_versions:.*")
+NAMES_ONLY: Final = re.compile(r"owed|lapses|gone|refused|kv_versions:.*")
 """Keys whose fields are names, with times or ids of entries."""
 TIMES: Final = ("since_ms", "last_seen_ms", "lease_ms", "effective_ms", "closed_ms", "inc")
 READ: Final = """

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from registry.drivers import AsyncDriver, run
 from registry.errors import RegistryError
 from registry.growth.limits import DEFAULT_LIMITS, Limits
@@ -59,7 +61,7 @@ class Side:
 class TwoWays:
     """`straight` is the side of workers that cache tables, `long` the other one."""
 
-    def __init__(self, url: str, store: Store, limits: Limits) -> None:
+    def __init__(self, url: str, store: Store, limits: Limits, exclusive: bool) -> None:
         self.store = store
         self.straight, self.long = (Side(store, Keys(way)) for way in ("straight", "long"))
         self.sides = self.straight, self.long
@@ -68,14 +70,18 @@ class TwoWays:
         self._exits = Exits(store, self.straight.ns.keys, self._caches)
         self._drivers = [AsyncDriver(connect_async(url), self._exits.observe) for _ in range(WORKERS)]
         self._limits = limits
+        self._exclusive = exclusive
+        self.conflicts = 0  # registrations that were refused since another living member has what they take
         self._scripts = count(1)
         self._lapsed = set[str]()
 
     @classmethod
     @asynccontextmanager
-    async def of(cls, url: str, store: Store, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator["TwoWays"]:
-        """Have them on an empty store."""
-        both = cls(url, store, limits)
+    async def of(
+        cls, url: str, store: Store, limits: Limits = DEFAULT_LIMITS, *, exclusive: bool = False
+    ) -> AsyncIterator["TwoWays"]:
+        """Have them on an empty store; `exclusive` is identityConflicts=refuse."""
+        both = cls(url, store, limits, exclusive)
         try:
             yield both
         finally:
@@ -110,6 +116,7 @@ class TwoWays:
         by_long = {i: self._long_way(asked[i], origins[i]) for i in in_order}
         entries = self._compared()
         answers = [self.straight.answer(one) for one in done]
+        self.conflicts += sum(answer.startswith("IdentityConflict") for answer in answers)
         expected = [self.long.answer(by_long[i]) for i in range(len(asked))]
         for answer, other in zip(answers, expected, strict=True):
             refused = answer.startswith("BodyError") and other.startswith("NotOwner")  # on both grounds
@@ -184,7 +191,7 @@ class TwoWays:
             delete_missing=asked.delete_missing,
             registration_cache=self._caches[asked.worker] if straight else None,
             limits=self._limits,
-            claimant=asked.claimant,
+            claimant=replace(asked.claimant, exclusive=self._exclusive),
         )
 
     def _long_way(self, asked: Asked, by: Origin) -> Any:

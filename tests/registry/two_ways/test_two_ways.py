@@ -24,6 +24,7 @@ NIGHTLY: Final = settings.get_current_profile_name() == "nightly"
 STEPS: Final = 100_000 if NIGHTLY else 600
 OF_A_HISTORY: Final = 100
 OF_A_LARGE_ONE: Final = 20
+REFUSING_HISTORIES: Final = 100 if NIGHTLY else 3
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +68,22 @@ def test_random_registrations_end_alike_both_ways(store: EmbeddedStore, redis: r
         done += history.steps
         redis.flushall()
     print(f"{done} steps in {begun} histories, series {series}: {dict(sorted(exits.items()))}")
+
+
+def test_they_end_alike_where_conflicts_of_identities_are_refused(
+    store: EmbeddedStore, redis: redis_py.Redis
+) -> None:
+    async def play(number: int) -> int:
+        history = History(f"refusing-{number}")
+        async with TwoWays.of(store.url, redis, limits=history.limits, exclusive=True) as both:
+            await history.play(both, OF_A_HISTORY)
+        return both.conflicts
+
+    conflicts = 0
+    for number in range(REFUSING_HISTORIES):
+        conflicts += asyncio.run(play(number))
+        redis.flushall()
+    assert conflicts > 0
 
 
 async def played(history: History, store: EmbeddedStore, redis: redis_py.Redis) -> Counter[str]:

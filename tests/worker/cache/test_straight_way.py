@@ -126,11 +126,13 @@ class Side:
 
 
 @asynccontextmanager
-async def sides(store: EmbeddedStore, redis: redis_py.Redis) -> AsyncIterator[tuple[Side, Side]]:
+async def sides(
+    store: EmbeddedStore, redis: redis_py.Redis, **options: Any
+) -> AsyncIterator[tuple[Side, Side]]:
     """One that takes the straight way, and one that never does."""
     made = []
     for namespace in ("straight", "long"):
-        service = Service(Options(redis_url=store.url, namespace=namespace), "w1")
+        service = Service(Options(redis_url=store.url, namespace=namespace, **options), "w1")
         await service.start()
         made.append(Side(service, redis, namespace))
     made[1].scene.service.parts.registrations._changes = lambda *_: None
@@ -306,6 +308,30 @@ def test_changes_and_what_follows_them_are_found(
 
     run()
     assert handled == {"straight": 2}
+
+
+def test_one_that_is_refused_a_living_id_takes_no_way_and_the_other_keeps_its_own(
+    store: EmbeddedStore, redis: redis_py.Redis, handled: Counter[str]
+) -> None:
+    """identityConflicts=refuse: the same bytes are refused each time, whatever is cached of the one that lives."""
+
+    @asynchronous
+    async def run() -> None:
+        async with sides(store, redis, identity_conflicts="refuse") as both:
+            for side in both:
+                broker, copy = Broker(1, SerializeType.JSON), Broker(1, SerializeType.JSON)
+                copied = copy.registration()
+                copied = replace(copied, ext=(copied.ext or {}) | {"brokerAddr": "127.0.0.2:10911"})
+                for broker.version in range(6):
+                    broker.topics = dict.fromkeys(broker.topics, 1 + broker.version)
+                    ((_, code, *_),) = await side.ask(1, broker.registration())
+                    assert code == 0
+                    ((_, code, remark, *_),) = await side.ask(2, copied)
+                    assert (code, "127.0.0.1:10911 of cluster 'c' lives there" in remark) == (1, True)
+            _agree(*both)
+
+    run()
+    assert handled == {"straight": 8, "long": 12}  # the first two of the one that lives, and all others
 
 
 def test_a_change_that_finds_other_order_topics_is_acknowledged_once_followed(
