@@ -141,9 +141,12 @@ class Service:
         self._guard.shown.remove(peer)
         self.parts.closed.closed(peer, shutting_down=shutting_down)
 
-    def begin_drain(self) -> None:
-        """Announce this worker's address no more, and answer with GO_AWAY if enableShutdownGracefully says so."""
+    def end_announcing(self) -> None:
+        """Announce this worker's address no more: it makes way."""
         self.parts.announcer.end()
+
+    def begin_drain(self) -> None:
+        """Answer with GO_AWAY from now on, if enableShutdownGracefully says so."""
         self._draining = self.parts.options.enable_shutdown_gracefully
 
     async def stop(self) -> None:

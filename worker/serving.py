@@ -39,6 +39,7 @@ class WorkerService(Service, Protocol):
     @property
     def comes_back(self) -> Callable[[Peer], None]: ...
     async def start(self) -> None: ...
+    def end_announcing(self) -> None: ...
     def begin_drain(self) -> None: ...
     async def stop(self) -> None: ...
 
@@ -124,7 +125,9 @@ class Serving:
         log.info("draining %d connections", len(connections))
         connections.shutting_down = True
         self._balance.defer_to_others()
-        self._service.begin_drain()
+        self._service.end_announcing()
+        if gracefully:
+            self._service.begin_drain()
         connections.begin_go_away()
         await asyncio.sleep(min(ACCEPT_ON_S, self._drain_s))
         self._acceptor.stop()

@@ -107,7 +107,8 @@ def without_queue() -> Iterator[Http]:
     client: Any = fakeredis.FakeRedis(decode_responses=True)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        options = Options(rq_redis_url=f"redis://127.0.0.1:{bound.getsockname()[1]}")
+        url = f"redis://127.0.0.1:{bound.getsockname()[1]}"
+        options = Options(rq_redis_url=url, discovery_address="10.0.0.1:9876")
         yield Http(create_app(options, redis=client).test_client())
 
 

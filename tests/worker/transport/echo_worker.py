@@ -124,6 +124,9 @@ class EchoService(NoCache):
         self.peers.discard(peer)
         self.ends.append((peer.id, shutting_down))
 
+    def end_announcing(self) -> None:
+        logging.getLogger(__name__).info("the service announces no more")
+
     def begin_drain(self) -> None:
         self.draining = True
 

@@ -55,6 +55,7 @@ def test_a_worker_that_ends_finishes_what_is_under_way(tmp_path: Path) -> None:
         eventually(lambda: "draining" in server.log)
         with server.connect() as new:  # routed here a moment ago
             assert new.ask(ECHO, b"new").body == b"new"
+            assert "the service announces no more" in server.log
             assert idle.ask(ECHO, b"idle").body == b"idle"
             assert idle.rest() == b""
             assert new.rest() == b""

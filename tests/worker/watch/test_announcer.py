@@ -59,13 +59,11 @@ async def test_one_that_does_not_follow_the_stream_is_not_announced(
         assert not await steps(scene, redis)
 
 
-@pytest.mark.parametrize("graceful", [True, False])
 @asynchronous
-async def test_one_that_makes_way_is_not_announced(
-    store: EmbeddedStore, redis: redis_py.Redis, graceful: bool
-) -> None:
-    async with serving(store.url, advertise_address=ADDRESS, enable_shutdown_gracefully=graceful) as scene:
-        scene.service.begin_drain()
+async def test_one_that_makes_way_is_not_announced(store: EmbeddedStore, redis: redis_py.Redis) -> None:
+    async with serving(store.url, advertise_address=ADDRESS) as scene:
+        assert await steps(scene, redis)
+        scene.service.end_announcing()
         assert not await steps(scene, redis)
 
 
