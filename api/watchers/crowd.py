@@ -49,7 +49,6 @@ class Crowd:
     def __init__(self, sent: Sent) -> None:
         self._sent = sent
         self._members: dict[Audience, _Members] = {}
-        self._watched: dict[Audience, int] = {}
         self._joining: list[Watcher] = []
         self._changed = asyncio.Event()
         self._room: asyncio.Future[None] | None = None
@@ -131,7 +130,10 @@ class Crowd:
         due, recorded = self._take()
         joining, self._joining = self._joining, []
         for watcher in joining:
-            go_on(watcher)
+            try:
+                go_on(watcher)
+            except Exception:  # what is due to the others is in this pass alone
+                _cut_off((watcher,))
         if sum([await self._send_due(one) for one in due]):
             COUNTERS.watch_delays(time() - ms / 1000 for ms in recorded)
 
@@ -141,11 +143,7 @@ class Crowd:
             block = Block(due.audience.framed(due.audience.form.joined(due.texts, self.position)))
             sent = await self._send(block, due.watchers)
         except Exception:  # those that were not sent it would miss it
-            log.exception(
-                "watchers could not be sent to by a fault of this server, and were cut off; report it"
-            )
-            for watcher in due.watchers:
-                watcher.outlet.abort()
+            _cut_off(due.watchers)
             return 0
         COUNTERS.watch_events("sent", (len(due.texts) - due.resets) * sent)
         COUNTERS.watch_events("reset", due.resets * sent)
@@ -192,3 +190,10 @@ class Crowd:
     def _drop(self, audience: Audience) -> None:
         members = self._members.pop(audience)
         self._pending_bytes -= sum(map(len, members.texts))
+
+
+def _cut_off(watchers: Iterable[Watcher]) -> None:
+    """End watchers that met a fault: they come back, and go on where they are."""
+    log.exception("watchers could not be sent to by a fault of this server, and were cut off; report it")
+    for watcher in watchers:
+        watcher.outlet.abort()

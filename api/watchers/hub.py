@@ -113,12 +113,14 @@ class Hub:
         """End what ends with this; let one that has not read it leave the crowd until it has."""
         if watcher.audience.form.ends:
             watcher.outlet.finish()
-        if watcher.outlet.held and watcher in self.watchers:
+        if watcher in self.watchers and watcher.outlet.held:
             self._crowd.leave(watcher)
             self._stalled.add(watcher, block, self._loop.time())
 
     def _drained(self, watcher: Watcher) -> None:
-        """Go on with a watcher that has read what it had not."""
+        """Go on with a watcher that has read what it had not, if it waited for that."""
+        if watcher.stalled is None:
+            return
         self._stalled.remove(watcher)
         if watcher.read is not None:
             watcher.read.set_result(None)
@@ -183,15 +185,16 @@ class Hub:
     # What runs beside.
 
     async def prepare(self) -> None:
-        """Wait until the stream is followed, and fill the backlog with what was recorded before."""
+        """Wait until the stream is followed, and fill the backlog with what was recorded before; without that each
+        watcher reads it by itself."""
         await self.feed.begun.wait()
-        while not self._is_ready.is_set():
-            try:
-                await self.feed.read_before(self._driver, self._keys)
-                self._is_ready.set()
-            except unavailable as error:
-                log.warning("the event stream cannot be read: %s; it is read again", error)
-                await asyncio.sleep(AGAIN_S)
+        try:
+            await self.feed.read_before(self._driver, self._keys)
+        except unavailable as error:
+            log.warning("the event stream cannot be read: %s; each watcher reads it", error)
+        except Exception:
+            logger.exception("what was recorded before cannot be read by a fault of this server; report it")
+        self._is_ready.set()
 
     async def run(self) -> None:
         """Send what comes, and once a second what time brings, until cancelled."""

@@ -49,6 +49,8 @@ class Outlet:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_AFTER_MS)
         self._loop.add_reader(peer, self._read)
+        if answer.held:
+            self._loop.add_writer(peer, self._writable)
 
     @property
     def held(self) -> int:

@@ -153,6 +153,8 @@ class Watchers:
         loop = asyncio.get_running_loop()
         idle_since = loop.time()
         while True:
+            if hub.watchers:
+                idle_since = loop.time()
             with self._lock:
                 if self._is_stopping or (not self._arrived and loop.time() - idle_since > IDLE_S):
                     self._loop = None
@@ -161,8 +163,6 @@ class Watchers:
                 self._begin(hub, self._arrived.popleft())
             self._watching = len(hub.watchers)
             COUNTERS.watching(_by_transport(hub.watchers))
-            if hub.watchers:
-                idle_since = loop.time()
             self._woken.clear()
             try:
                 async with asyncio.timeout(JUDGE_S):

@@ -191,6 +191,23 @@ def test_those_that_could_not_be_sent_a_change_are_cut_off_and_miss_nothing(
     assert len(ended) == 1
 
 
+def test_a_head_that_was_not_read_yet_is_sent_first_and_nothing_twice(
+    begin: Any, redis: redis_py.Redis
+) -> None:
+    first = put(redis, "0")
+    peer, answer, watchers = Peer(), Answer(), begin()
+    answer.sendall(b"h" * 4_000_000)
+    watchers.take(peer.near, answer, EVERYTHING, peer.given_back.set)
+    other = taken(watchers)
+    assert other.read_until(first.encode())
+    ids = [put(redis, str(number)) for number in range(1, 4)]
+    assert other.read_until(ids[-1].encode())
+    assert peer.read_until(b"id: %s\ndata: " % ids[-1].encode())
+    ids.append(put(redis, "4"))
+    assert peer.read_until(b"id: %s\ndata: " % ids[-1].encode())
+    assert [peer.text.count(b"id: %s\ndata: " % at.encode()) for at in ids] == [1] * 4
+
+
 def test_many_join_while_changes_come(begin: Any, redis: redis_py.Redis) -> None:
     watchers = begin()
     ids: list[str] = []
