@@ -41,7 +41,10 @@ class RouteFollower:
                 async for message in stream.messages():
                     self._take(message)
             except ClientError as error:
-                log.warning("changes of routes are not sent, but polled: %s", error)
+                log.warning(
+                    "changes of routes are not sent: %s; they are polled all the same, a token may be missing",
+                    error,
+                )
             refreshing.cancel()
 
     def _take(self, message: "ChangeMessage") -> None:

@@ -142,7 +142,7 @@ def test_where_changes_are_sent_routes_are_refreshed_with_them_and_once_all_work
 
 def test_where_they_are_not_polling_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     assert lookups_with(Sent(ends=True)) == [0, 0.01]
-    assert "changes of routes are not sent, but polled: no changes here" in caplog.text
+    assert "changes of routes are not sent: no changes here; they are polled" in caplog.text
 
 
 # groups
