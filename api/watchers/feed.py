@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from api.watchers.backlog import Backlog
+from api.watchers.backlog import MOST_BYTES, Backlog
 from api.watchers.crowd import Crowd
 from api.watchers.history import History, Rows
-from api.watchers.messages import Message, messages_of, reset
+from api.watchers.messages import TIMES_FIELDS, Message, messages_of, reset
 from registry.drivers import AsyncDriver
 from registry.events.entry import Event, EventId, preceding
 from registry.keys import Keys
@@ -16,8 +16,10 @@ from worker.watch.follower import Follower, ResetCause
 
 __all__ = ["Feed"]
 
-READ_BEFORE: Final = 500
-"""Entries before the first that is followed: when a process ends, its watchers come to another one, from there."""
+PAGE: Final = 500
+PAGES: Final = 10
+"""Of entries before the first that is followed: when a process ends, its watchers come to another one, from there, and
+what the backlog has is read and encoded once for all of them."""
 
 
 class Feed:
@@ -58,10 +60,10 @@ class Feed:
         if backlog is None:
             return
         end = backlog.position
-        rows = await driver.run(_newest(keys, end))
-        if not rows:
+        oldest = await driver.run(_oldest(keys, end))
+        if oldest is None:
             return
-        history, messages, is_last = History(keys, EventId.parse(rows[-1][0])), [], False
+        history, messages, is_last = History(keys, oldest), [], False
         befores = [history.position]
         while not is_last and history.position < end:
             more, is_last = await driver.run(history.next_messages())
@@ -95,7 +97,16 @@ class Feed:
         self._crowd.add(message, backlog.end)
 
 
-def _newest(keys: Keys, end: EventId) -> Plan[Rows]:
-    """Return entries up to an id, the newest first."""
-    rows: Rows = yield call("XREVRANGE", keys.events, str(end), "-", "COUNT", READ_BEFORE)
-    return rows
+def _oldest(keys: Keys, end: EventId) -> Plan[EventId | None]:
+    """Return the id of the first of the entries up to an id that may fit into a backlog, None without any."""
+    oldest, size = None, 0
+    for _ in range(PAGES):
+        rows: Rows = yield call("XREVRANGE", keys.events, str(end), "-", "COUNT", PAGE)
+        if not rows:
+            break
+        oldest = EventId.parse(rows[-1][0])
+        size += sum(len(text) for _, fields in rows for text in fields.values())
+        if size * TIMES_FIELDS > MOST_BYTES:
+            break
+        end = preceding(oldest)
+    return oldest

@@ -116,6 +116,7 @@ class Hub:
         if watcher in self.watchers and watcher.outlet.held:
             self._crowd.leave(watcher)
             self._stalled.add(watcher, block, self._loop.time())
+            self._cut_off_stalled()
 
     def _drained(self, watcher: Watcher) -> None:
         """Go on with a watcher that has read what it had not, if it waited for that."""
@@ -209,7 +210,10 @@ class Hub:
         for watcher in [one for one in self._long_polls if one.until <= now and one.stalled is None]:
             self._crowd.leave(watcher)
             self._write(watcher, [])
-        for watcher in self._stalled.overdue(now):
+        self._cut_off_stalled()
+
+    def _cut_off_stalled(self) -> None:
+        for watcher in self._stalled.overdue(self._loop.time()):
             log.warning("a watcher does not read what it is sent and was cut off; it may go on where it was")
             COUNTERS.watch_events("dropped", 1)
             watcher.outlet.abort()

@@ -338,7 +338,10 @@ def test_one_that_does_not_read_is_cut_off_and_others_are_not(store: EmbeddedSto
             idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             idle.sendall(b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
             eventually(lambda: client.counts("watchers", transport="sse") == 2)
-            ids = [client.put("k", str(number).rjust(60_000, "x")) for number in range(60)]
+            ids = []
+            for number in range(60):
+                ids.append(client.put("k", str(number).rjust(60_000, "x")))
+                fleet.run(lambda: ids_of(taken) == ids, 1.0)
             assert fleet.run(lambda: ids_of(taken) == ids, PATIENCE_S)
             assert fleet.run(lambda: client.counts("watch_events_total", result="dropped") == 1, PATIENCE_S)
             assert watcher.connections == 1
