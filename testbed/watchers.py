@@ -27,6 +27,9 @@ class SseWatcher:
         self.is_open = False
         self.due = 0.0
         self.connections = 0
+        self.is_refused = False
+        self.refused = 0
+        """How often the server could not have it then."""
         self._on_event = on_event
         self._retry_s = 1.0
         self._buffer = b""
@@ -40,7 +43,7 @@ class SseWatcher:
 
     def began(self, sock: socket.socket) -> None:
         """Note that a connection begins."""
-        self.sock, self.is_open, self._buffer = sock, False, b""
+        self.sock, self.is_open, self.is_refused, self._buffer = sock, False, False, b""
         self.connections += 1
 
     def ended(self, now: float) -> None:
@@ -57,7 +60,9 @@ class SseWatcher:
                 return
             status = head.split(b" ", 2)[1]
             if status == UNAVAILABLE:
-                return  # its connection ends, and it comes again
+                self.refused += 1
+                self.is_refused = True
+                return
             if status != OK:
                 raise AssertionError(head.decode())
             self.is_open, self._buffer = True, rest
@@ -145,7 +150,7 @@ class Fleet:
             data = b""
         if data:
             watcher.take(data)
-        else:
+        if not data or watcher.is_refused:
             self._end(watcher)
 
     def _end(self, watcher: SseWatcher) -> None:
