@@ -98,6 +98,8 @@ class Crowd:
 
     def add(self, message: Message, number: int) -> None:
         """Have a message sent to all that want it; `number` is that of the next one."""
+        if message.cause is not None:
+            self.holders.forget()  # what is missing may have been rows of a watched topic
         around = self.holders.pass_by(message.entries)
         for audience, members in self._members.items():
             topic = audience.wanted.topic

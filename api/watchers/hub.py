@@ -167,6 +167,7 @@ class Hub:
             watcher.open()
             messages, is_last = await self._read(history)
             self._send(watcher, messages)
+            messages = []  # else they are held for as long as a watcher does not read
             watcher.position = history.position
             if watcher.stalled is not None:
                 watcher.read = self._loop.create_future()
@@ -208,8 +209,7 @@ class Hub:
 
     def _tick(self, now: float) -> None:
         for watcher in [one for one in self._long_polls if one.until <= now and one.stalled is None]:
-            self._crowd.leave(watcher)
-            self._write(watcher, [])
+            self.finish(watcher)
         self._cut_off_stalled()
 
     def _cut_off_stalled(self) -> None:
@@ -232,11 +232,19 @@ class Hub:
                 log.warning("the brokers of watched topics cannot be read: %s; they are read again", error)
             await asyncio.sleep(TICK_S)
 
+    def finish(self, watcher: Watcher) -> None:
+        """End an answer: that of a long poll has no messages, and says where to go on."""
+        self._crowd.leave(watcher)
+        if watcher.audience.form.ends and watcher.stalled is None:
+            self._write(watcher, [])
+        else:
+            watcher.outlet.finish()
+
     def end(self, *, gently: bool) -> None:
         """End all watchers: gently, so that those that read have all that was sent."""
         for watcher in [*self.watchers]:
             if gently:
-                watcher.outlet.finish()
+                self.finish(watcher)
             else:
                 watcher.outlet.abort()
 

@@ -193,7 +193,7 @@ class Watchers:
             for admission in admissions:
                 if not await loop.run_in_executor(None, self._admits, admission):
                     for watcher in [one for one in hub.watchers if one.admission == admission]:
-                        watcher.outlet.finish()
+                        hub.finish(watcher)
 
     def _wake(self) -> None:
         self._woken.set()

@@ -3,6 +3,7 @@
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -129,6 +130,39 @@ def test_all_are_ended_with_the_worker_and_none_comes_then(begin: Any) -> None:
     assert peer.socket.recv(1) == b""
     assert taken(watchers).socket.recv(1) == b""
     assert threads() == 0
+
+
+def test_a_long_poll_that_is_ended_says_where_to_go_on(begin: Any, redis: redis_py.Redis) -> None:
+    at, watchers = put(redis, "0"), begin()
+    poll = taken(watchers, WatchRequest(Audience(Wanted(), is_long_poll=True), None, EventId.parse(at), 60.0))
+    assert taken(watchers).read_until(b"id: ")
+    watchers.stop()
+    assert poll.read_until(LAST_CHUNK)
+    assert b'{"messages":[],"next":"%s"}\n' % at.encode() in poll.text
+
+
+def test_behind_a_hole_the_brokers_of_a_topic_are_read_again(begin: Any, redis: redis_py.Redis) -> None:
+    """b9 holds the topic by an entry that is missing."""
+    put(redis, "0")
+    watchers = begin()
+    peer = taken(watchers, WatchRequest(Audience(Wanted(topic="T1")), None))
+    assert peer.read_until(b"id: ")
+    eventually(lambda: redis.exists(KEYS.events))
+    time.sleep(0.2)  # the brokers of the topic, of which there are none, have been read
+    redis.hset(KEYS.route("T1"), "b9", "1,8,8,6,0")
+    redis.hincrby(KEYS.events_meta, "seq", 1)
+    put(redis, "1")
+    assert peer.read_until(b"event: reset")
+    meta = redis.hgetall(KEYS.events_meta)
+    entry = {
+        "v": "1",
+        "kind": "broker_removed",
+        "broker": "b9",
+        "inc": meta["inc"],
+        "seq": str(int(meta["seq"]) + 1),
+    }
+    at = redis.xadd(KEYS.events, entry)  # type: ignore[arg-type]
+    assert peer.read_until(b"id: %s\ndata: " % str(at).encode())
 
 
 def test_what_a_peer_says_ends_its_answer(begin: Any) -> None:
