@@ -1,12 +1,28 @@
 """The brokers that hold the topics which are watched (`registry.events.watched`)."""
 
+import asyncio
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from typing import Final
 
+from redis.exceptions import RedisError
+
+from registry.drivers import AsyncDriver
+from registry.errors import StoreUnavailable
 from registry.events.entry import EventKind
 from registry.events.watched import ONLY_TABLES_KNOW, NamedEntry, holders_after
+from registry.keys import Keys
+from registry.plans import Plan, call
+from worker.logs.rate_limited_log import RateLimitedLog
 
-__all__ = ["Holders"]
+__all__ = ["Holders", "read_holders"]
+
+EVERY_S: Final = 1.0
+TOPICS_AT_ONCE: Final = 500
+"""Of which the brokers are read together."""
+
+log = RateLimitedLog(logging.getLogger(__name__))
 
 
 class Holders:
@@ -70,3 +86,20 @@ class Holders:
                 touched |= {topic for topic, held in self._holders.items() if held and brokers & held}
             touched |= entry.names.topics & self._holders.keys()
         return touched
+
+
+async def read_holders(holders: Holders, driver: AsyncDriver, keys: Keys) -> None:
+    """Read which brokers hold topics that are watched, once a second, until cancelled."""
+    while True:
+        topics = holders.unknown()[:TOPICS_AT_ONCE]
+        try:
+            brokers = await asyncio.gather(*(driver.run(_brokers_of(keys, topic)) for topic in topics))
+            for topic, held in zip(topics, brokers, strict=True):
+                holders.read(topic, held)
+        except (StoreUnavailable, RedisError) as error:
+            log.warning("the brokers of watched topics cannot be read: %s; they are read again", error)
+        await asyncio.sleep(EVERY_S)
+
+
+def _brokers_of(keys: Keys, topic: str) -> Plan[frozenset[str]]:
+    return frozenset((yield call("HKEYS", keys.route(topic))))

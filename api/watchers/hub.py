@@ -21,7 +21,6 @@ from api.watchers.watcher import Block, Watcher
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.keys import Keys
-from registry.plans import Plan, call
 from worker.logs.rate_limited_log import RateLimitedLog
 
 __all__ = ["Hub"]
@@ -33,8 +32,6 @@ READING_AT_ONCE: Final = 2
 AGAIN_S: Final = 0.25
 """Until a store that did not reply, or a follower that is behind, is asked again."""
 TICK_S: Final = 1.0
-TOPICS_AT_ONCE: Final = 500
-"""Of which the brokers are read together."""
 
 logger = logging.getLogger(__name__)
 log = RateLimitedLog(logger)
@@ -56,6 +53,7 @@ class Hub:
         self._reading = asyncio.Semaphore(READING_AT_ONCE)
         self._is_ready = asyncio.Event()
         self.feed: Final = Feed(self._crowd)
+        self.holders: Final = self._crowd.holders
         self.watchers: Final[dict[Watcher, None]] = {}
 
     # What a watcher goes through.
@@ -218,20 +216,6 @@ class Hub:
             COUNTERS.watch_events("dropped", 1)
             watcher.outlet.abort()
 
-    async def read_holders(self) -> None:
-        """Read which brokers hold topics that are watched, once a second, until cancelled."""
-        while True:
-            topics = self._crowd.holders.unknown()[:TOPICS_AT_ONCE]
-            try:
-                brokers = await asyncio.gather(
-                    *(self._driver.run(_brokers_of(self._keys, topic)) for topic in topics)
-                )
-                for topic, held in zip(topics, brokers, strict=True):
-                    self._crowd.holders.read(topic, held)
-            except unavailable as error:
-                log.warning("the brokers of watched topics cannot be read: %s; they are read again", error)
-            await asyncio.sleep(TICK_S)
-
     def finish(self, watcher: Watcher) -> None:
         """End an answer: that of a long poll has no messages, and says where to go on."""
         self._crowd.leave(watcher)
@@ -247,7 +231,3 @@ class Hub:
                 self.finish(watcher)
             else:
                 watcher.outlet.abort()
-
-
-def _brokers_of(keys: Keys, topic: str) -> Plan[frozenset[str]]:
-    return frozenset((yield call("HKEYS", keys.route(topic))))

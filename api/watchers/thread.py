@@ -17,6 +17,7 @@ import msgspec
 from api.counters import COUNTERS
 from api.transport.answer import Answer
 from api.transport.files import watchers_within_files
+from api.watchers.holders import read_holders
 from api.watchers.hub import Hub
 from api.watchers.outlet import Outlet
 from api.watchers.watcher import Audience, Watcher
@@ -134,7 +135,12 @@ class Watchers:
         tasks = [
             asyncio.ensure_future(forever("the event stream's follower", follower.run)),
             asyncio.ensure_future(forever("what sends to watchers", hub.run)),
-            asyncio.ensure_future(forever("what reads the brokers of watched topics", hub.read_holders)),
+            asyncio.ensure_future(
+                forever(
+                    "what reads the brokers of watched topics",
+                    partial(read_holders, hub.holders, driver, keys),
+                )
+            ),
             asyncio.ensure_future(forever("what judges watchers", partial(self._judge, hub))),
             asyncio.ensure_future(hub.prepare()),
         ]

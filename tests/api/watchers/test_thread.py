@@ -11,7 +11,7 @@ import pytest
 import redis as redis_py
 
 from api.transport.answer import LAST_CHUNK, Answer
-from api.watchers import crowd, hub, thread
+from api.watchers import crowd, holders, hub, thread
 from api.watchers.history import History
 from api.watchers.thread import Watchers, WatchRequest
 from api.watchers.watcher import Audience
@@ -55,6 +55,7 @@ class Peer:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "TICK_S", 0.02)
+    monkeypatch.setattr(holders, "EVERY_S", 0.02)
     monkeypatch.setattr(thread, "JUDGE_S", 0.02)
     monkeypatch.setattr(thread, "IDLE_S", 0.1)
 
