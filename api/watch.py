@@ -71,7 +71,7 @@ class LastEventId(BaseModel):
         return {"Last-Event-ID": headers.get("last_event_id") or None}
 
 
-class Message(Answer):
+class WatchMessage(Answer):
     """Entries of one change, which belong together. `id` is where to go on behind it. `reset`, if it is not null:
     entries may be missing before this, or some that were sent never happened; read again what you keep."""
 
@@ -80,11 +80,11 @@ class Message(Answer):
     events: tuple[Entry, ...]
 
 
-class Messages(Answer):
+class LongPollAnswer(Answer):
     """What a long poll is answered: no messages if none came in time. `next` is where to go on; null while the end of
     the stream is not known, since the store is away."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[WatchMessage, ...]
     next: str | None
 
 
@@ -97,7 +97,7 @@ def install(app: APIFlask, server: NameServer) -> None:
 @bp.get("")
 @bp.input(WatchQuery, location="query")
 @bp.input(LastEventId, location="headers")
-@bp.output(Messages)
+@bp.output(LongPollAnswer)
 @bp.doc(operation_id="watchEvents")
 def watch(query_data: WatchQuery, headers_data: LastEventId) -> Any:
     """Changes as they are recorded
@@ -136,7 +136,7 @@ def _at_once(server: NameServer, after: EventId, wanted: Wanted) -> Response:
     """Return what there is behind a position now: the answer under another server than gunicorn with our workers."""
     messages, _ = server.run(History(server.keys, after).next_messages())
     chosen = ((message, message.wanted(wanted, None)) for message in messages)
-    texts = [message.document(entries) for message, entries in chosen if entries is not None]
+    texts = [LONG_POLL.text(message, entries) for message, entries in chosen if entries is not None]
     position = messages[-1].position if messages else after
     return Response(LONG_POLL.joined(texts, position), mimetype=JSON, headers=HEADERS)
 

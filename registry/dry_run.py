@@ -173,6 +173,6 @@ class DryRun:
             reply = yield command
             return self._routes[key].shown(command, reply) if key in self._routes else reply
         if name not in IN_SCRIPT:
-            raise NotImplementedError(f"a dry run cannot answer {name} of what it wrote")
+            raise RuntimeError(f"a dry run cannot answer {name} of what it wrote")
         reply = yield from self._script(ScriptCall("run_command", (key,), command.args))
         return pairs(reply) if name == "HGETALL" else reply

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from api.counters import COUNTERS
 from api.watchers.holders import Holders
-from api.watchers.messages import Message
+from api.watchers.messages import Chosen, Message
 from api.watchers.watcher import HEARTBEAT_TICKS, Audience, Block, Watcher
 from registry.events.entry import FIRST, EventId
 
@@ -32,14 +32,12 @@ class _Members:
 
     def __init__(self) -> None:
         self.watchers: dict[Watcher, None] = {}
-        self.texts: list[bytes] = []
-        self.resets = 0
+        self.messages: list[tuple[Message, Chosen]] = []
 
 
 class _Due(NamedTuple):
     audience: Audience
-    texts: list[bytes]
-    resets: int
+    messages: list[tuple[Message, Chosen]]
     watchers: tuple[Watcher, ...]
 
 
@@ -89,7 +87,7 @@ class Crowd:
             del members.watchers[watcher]
             watcher.number, watcher.position = self.boundary, self.position
             if not members.watchers:
-                self._drop(watcher.audience)
+                del self._members[watcher.audience]
 
     def forget(self, watcher: Watcher) -> None:
         """Forget a watcher whose connection is over."""
@@ -105,9 +103,8 @@ class Crowd:
             topic = audience.wanted.topic
             chosen = message.wanted(audience.wanted, None if topic is None else around.get(topic))
             if chosen is not None:
-                members.texts.append(audience.form.text(message, chosen))
-                members.resets += message.cause is not None
-                self._pending_bytes += len(members.texts[-1])
+                members.messages.append((message, chosen))
+        self._pending_bytes += message.bytes
         self._end, self._last = number, message.position
         if message.cause is None:
             self._recorded.append(message.position.ms)
@@ -142,13 +139,13 @@ class Crowd:
     async def _send_due(self, due: _Due) -> int:
         """Send an audience what came; return to how many watchers."""
         try:
-            block = Block(due.audience.framed(due.audience.form.joined(due.texts, self.position)))
-            sent = await self._send(block, due.watchers)
+            sent = await self._send(due.audience.block(due.messages, self.position), due.watchers)
         except Exception:  # those that were not sent it would miss it
             _cut_off(due.watchers)
             return 0
-        COUNTERS.watch_events("sent", (len(due.texts) - due.resets) * sent)
-        COUNTERS.watch_events("reset", due.resets * sent)
+        resets = sum(message.cause is not None for message, _ in due.messages)
+        COUNTERS.watch_events("sent", (len(due.messages) - resets) * sent)
+        COUNTERS.watch_events("reset", resets * sent)
         return sent
 
     async def tick(self) -> None:
@@ -164,9 +161,9 @@ class Crowd:
         """Return what is to be sent; what comes from now on is of the next pass."""
         due = []
         for audience, members in self._members.items():
-            if members.texts:
-                due.append(_Due(audience, members.texts, members.resets, tuple(members.watchers)))
-                members.texts, members.resets = [], 0
+            if members.messages:
+                due.append(_Due(audience, members.messages, tuple(members.watchers)))
+                members.messages = []
         self._pending_bytes = 0
         if self._room is not None:
             self._room.set_result(None)
@@ -188,10 +185,6 @@ class Crowd:
             if sent % SENT_AT_ONCE == 0:
                 await asyncio.sleep(0)
         return sent
-
-    def _drop(self, audience: Audience) -> None:
-        members = self._members.pop(audience)
-        self._pending_bytes -= sum(map(len, members.texts))
 
 
 def _cut_off(watchers: Iterable[Watcher]) -> None:

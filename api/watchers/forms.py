@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, Protocol
 
-from api.watchers.messages import Message
+from api.watchers.messages import Chosen, Message
 from registry.events.entry import EventId
 
 __all__ = ["LONG_POLL", "SSE", "Form", "FormName"]
@@ -27,7 +27,7 @@ class Form(Protocol):
     def opening(self, position: EventId, retry_ms: int) -> bytes:
         """Return what is sent first: where the watcher begins, and how long it may wait before it comes back."""
 
-    def text(self, message: Message, chosen: tuple[int, ...]) -> bytes:
+    def text(self, message: Message, chosen: Chosen) -> bytes:
         """Return a message with these of its entries."""
 
     def joined(self, texts: Sequence[bytes], position: EventId | None) -> bytes:
@@ -46,7 +46,7 @@ class _Sse:
     def opening(self, position: EventId, retry_ms: int) -> bytes:
         return b"retry: %d\nid: %s\n\n" % (retry_ms, str(position).encode())
 
-    def text(self, message: Message, chosen: tuple[int, ...]) -> bytes:
+    def text(self, message: Message, chosen: Chosen) -> bytes:
         return message.event(chosen)
 
     def joined(self, texts: Sequence[bytes], position: EventId | None) -> bytes:
@@ -66,7 +66,7 @@ class _LongPoll:
     def opening(self, position: EventId, retry_ms: int) -> bytes:
         return b""
 
-    def text(self, message: Message, chosen: tuple[int, ...]) -> bytes:
+    def text(self, message: Message, chosen: Chosen) -> bytes:
         return message.document(chosen)
 
     def joined(self, texts: Sequence[bytes], position: EventId | None) -> bytes:

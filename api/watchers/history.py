@@ -1,7 +1,7 @@
 """What is behind a position in the store, for watchers that come back late."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from api.watchers.messages import Message, ResetCause, messages_of, reset
 from registry.events.continuity import break_before
@@ -9,11 +9,20 @@ from registry.events.entry import FIRST, Event, EventId, following
 from registry.keys import Keys
 from registry.plans import Batch, Plan, call
 
-__all__ = ["History", "Rows"]
+__all__ = ["History", "Place", "Rows", "SharedReads"]
 
 COUNT: Final = 64
 """Entries of a read: one may have 64 KB."""
+READS_MOST: Final = 8
 Rows = Sequence[tuple[str, dict[str, str]]]
+
+
+class Place(NamedTuple):
+    """A position, and the numbers of the entry there, as far as they are known."""
+
+    position: EventId
+    incarnation: str | None
+    sequence: int
 
 
 class History:
@@ -26,6 +35,17 @@ class History:
         self._sequence = 0
         self._group: list[Event] = []
         self._is_begun = False
+
+    @property
+    def place(self) -> Place | None:
+        """From where what follows is the same for all; None within a group, or before the position was found."""
+        if not self._is_begun or self._group:
+            return None
+        return Place(self.position, self._incarnation, self._sequence)
+
+    def go_to(self, place: Place) -> None:
+        """Go on from where another reader was."""
+        self.position, self._incarnation, self._sequence = place
 
     @property
     def is_between_groups(self) -> bool:
@@ -62,9 +82,7 @@ class History:
         elif not last or self.position < first[0].id:
             if not first:
                 cause = None if self.position == FIRST else "incarnation"
-            elif not (
-                first[0].is_numbered and first[0].sequence == 1
-            ):  # else it says itself that a stream begins
+            elif not (first[0].is_numbered and first[0].sequence == 1):  # which says itself that it begins
                 cause = "trimmed"
             self.position = FIRST
         else:
@@ -93,3 +111,25 @@ class History:
         self._group.clear()
         self.position = position
         return [reset(position, cause)]
+
+
+class SharedReads:
+    """What was read of the stream just now, for readers that come the same way: thousands may after a reload."""
+
+    def __init__(self) -> None:
+        self._reads: dict[Place, tuple[list[Message], Place]] = {}
+
+    def next_messages(self, history: History) -> Plan[tuple[list[Message], bool]]:
+        """As those of the history, from memory where another one has read them; they are not the last then."""
+        before = history.place
+        if before in self._reads:
+            messages, place = self._reads[before]
+            history.go_to(place)
+            return messages, False
+        messages, is_last = yield from history.next_messages()
+        after = history.place
+        if before is not None and after is not None and not is_last:
+            self._reads[before] = messages, after
+            if len(self._reads) > READS_MOST:
+                del self._reads[next(iter(self._reads))]
+        return messages, is_last

@@ -5,6 +5,7 @@ the backlog or from the store, until it is where the crowd is."""
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -12,12 +13,12 @@ from redis.exceptions import RedisError
 
 from api.counters import COUNTERS
 from api.watchers.backlog import Backlog
+from api.watchers.catching_up import CatchingUp
 from api.watchers.crowd import Crowd
 from api.watchers.feed import Feed
-from api.watchers.history import History
 from api.watchers.messages import Message
 from api.watchers.stalled import Stalled
-from api.watchers.watcher import Block, Watcher
+from api.watchers.watcher import TICK_S, Block, Watcher
 from registry.drivers import AsyncDriver
 from registry.errors import StoreUnavailable
 from registry.keys import Keys
@@ -27,11 +28,6 @@ __all__ = ["Hub"]
 
 BATCH_BYTES: Final = 1 << 18
 """What one that is behind is sent before it has read what it was sent before; a single message may be longer."""
-READING_AT_ONCE: Final = 2
-"""Watchers for which the store is read."""
-AGAIN_S: Final = 0.25
-"""Until a store that did not reply, or a follower that is behind, is asked again."""
-TICK_S: Final = 1.0
 
 logger = logging.getLogger(__name__)
 log = RateLimitedLog(logger)
@@ -40,17 +36,20 @@ unavailable = (StoreUnavailable, RedisError)
 
 class Hub:
     """Made on the loop it will run on. What watchers have not read takes `held_most` bytes at most, and is read within
-    `slow_s`."""
+    `slow_s`. `left` is called for each that ends."""
 
-    def __init__(self, keys: Keys, driver: AsyncDriver, *, held_most: int, slow_s: float) -> None:
+    def __init__(
+        self, keys: Keys, driver: AsyncDriver, left: Callable[[], None], *, held_most: int, slow_s: float
+    ) -> None:
         self._keys = keys
         self._driver = driver
+        self._catching_up = CatchingUp(keys, driver, self._send, self._write)
+        self._left = left
         self._loop = asyncio.get_running_loop()
         self._crowd = Crowd(self._sent)
         self._stalled = Stalled(held_most, slow_s)
         self._alone: dict[Watcher, asyncio.Task[None]] = {}
         self._long_polls: dict[Watcher, None] = {}
-        self._reading = asyncio.Semaphore(READING_AT_ONCE)
         self._is_ready = asyncio.Event()
         self.feed: Final = Feed(self._crowd)
         self.holders: Final = self._crowd.holders
@@ -92,18 +91,16 @@ class Hub:
 
     def _send(self, watcher: Watcher, messages: list[Message]) -> None:
         """Send what is wanted of messages: which brokers held a topic when they were recorded is not known."""
-        audience, texts = watcher.audience, []
+        wanted = []
         for message in messages:
-            if (chosen := message.wanted(audience.wanted, None)) is not None:
-                texts.append(audience.form.text(message, chosen))
+            if (chosen := message.wanted(watcher.audience.wanted, None)) is not None:
+                wanted.append((message, chosen))
                 COUNTERS.watch_events("sent" if message.cause is None else "reset", 1)
             watcher.position = message.position
-        if texts:
-            self._write(watcher, texts)
+        if wanted:
+            self._write(watcher, watcher.audience.block(wanted, watcher.position))
 
-    def _write(self, watcher: Watcher, texts: list[bytes]) -> None:
-        audience = watcher.audience
-        block = Block(audience.framed(audience.form.joined(texts, watcher.position)))
+    def _write(self, watcher: Watcher, block: Block) -> None:
         watcher.outlet.write(block.data)
         self._sent(watcher, block)
 
@@ -130,6 +127,7 @@ class Hub:
     def _ended(self, watcher: Watcher) -> None:
         """Forget a watcher whose connection is over."""
         del self.watchers[watcher]
+        self._left()
         self._long_polls.pop(watcher, None)
         self._stalled.remove(watcher)
         self._crowd.forget(watcher)
@@ -145,42 +143,15 @@ class Hub:
         """Send a watcher what the store has behind its position, up to where the backlog goes on."""
         try:
             await self._is_ready.wait()
-            await self._find(watcher)
+            if self.feed.backlog is None:
+                raise RuntimeError("ready without a backlog")
+            await self._catching_up.bring(watcher, self.feed.backlog)
             watcher.open()
         except Exception:
             logger.exception("a watcher met a fault of this server, and was cut off; report it")
             watcher.outlet.abort()
         self._alone.pop(watcher, None)
         self._go_on(watcher)
-
-    async def _find(self, watcher: Watcher) -> None:
-        backlog = self.feed.backlog
-        if backlog is None:
-            raise RuntimeError("ready without a backlog")
-        if watcher.position is None:
-            watcher.position, watcher.number = backlog.position, backlog.end
-            return
-        history = History(self._keys, watcher.position)
-        while (number := backlog.number_behind(history.position)) is None or not history.is_between_groups:
-            watcher.open()
-            messages, is_last = await self._read(history)
-            self._send(watcher, messages)
-            messages = []  # else they are held for as long as a watcher does not read
-            watcher.position = history.position
-            if watcher.stalled is not None:
-                watcher.read = self._loop.create_future()
-                await watcher.read
-            if is_last:
-                await asyncio.sleep(AGAIN_S)
-        watcher.number = number
-
-    async def _read(self, history: History) -> tuple[list[Message], bool]:
-        async with self._reading:
-            try:
-                return await self._driver.run(history.next_messages())
-            except unavailable as error:
-                log.warning("the event stream cannot be read for a watcher: %s; it is read again", error)
-                return [], True
 
     # What runs beside.
 
@@ -220,7 +191,7 @@ class Hub:
         """End an answer: that of a long poll has no messages, and says where to go on."""
         self._crowd.leave(watcher)
         if watcher.audience.form.ends and watcher.stalled is None:
-            self._write(watcher, [])
+            self._write(watcher, watcher.audience.block((), watcher.position))
         else:
             watcher.outlet.finish()
 

@@ -11,11 +11,13 @@ from registry.events.entry import Event, EventId, EventKind
 from registry.events.filters import KINDS
 from registry.events.watched import NamedEntry, Wanted
 
-__all__ = ["Message", "ResetCause", "change", "messages_of", "reset"]
+__all__ = ["TIMES_FIELDS", "Chosen", "Message", "ResetCause", "change", "messages_of", "reset"]
 
 ResetCause = Break | Literal["trimmed", "unreadable", "unknown_kind"]
 """Why entries may be missing: their numbers show it (`Break`); those behind the reader's position were trimmed; one has
 no number; one is of a kind that this release does not know."""
+Chosen = tuple[int, ...]
+"""Which entries of a message are wanted."""
 TIMES_FIELDS: Final = 6
 """Memory of a message, as a multiple of its fields: they are encoded up to four times."""
 LEAST_BYTES: Final = 2000
@@ -33,18 +35,18 @@ class Message:
         fields = sum(len(text) for one in named for text in one.event.fields.values())
         self.bytes: Final = LEAST_BYTES + TIMES_FIELDS * fields
 
-    def wanted(self, wanted: Wanted, holders: Set[str] | None) -> tuple[int, ...] | None:
+    def wanted(self, wanted: Wanted, holders: Set[str] | None) -> Chosen | None:
         """Return which of the entries are wanted while these brokers hold the topic; None if this is not to be sent."""
         chosen = tuple(i for i, one in enumerate(self.entries) if wanted.wants(one, holders))
         return chosen if chosen or self.cause is not None else None
 
-    def document(self, chosen: tuple[int, ...]) -> bytes:
+    def document(self, chosen: Chosen) -> bytes:
         """Return this as JSON with these entries: `{"id","reset","events"}`."""
         if len(chosen) == len(self.entries):
             return self._whole_document
         return self._with(self._texts[i] for i in chosen)
 
-    def event(self, chosen: tuple[int, ...]) -> bytes:
+    def event(self, chosen: Chosen) -> bytes:
         """Return this with these entries as a Server-Sent Event."""
         return self._whole_event if len(chosen) == len(self.entries) else self._event(self.document(chosen))
 

@@ -72,13 +72,13 @@ class Watchers:
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
-        self._watching = 0
+        self._number = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many as httpMaxWatchers, and the limit of open files, allow."""
-        most = watchers_within_files(self._options.http_max_watchers)
-        return self._watching + len(self._arrived) >= most
+        """Whether there are as many as httpMaxWatchers, and the limit of open files, allow. Threads that ask at the
+        same moment may each add one."""
+        return self._number >= watchers_within_files(self._options.http_max_watchers)
 
     def take(
         self, peer: socket.socket, answer: Answer, request: WatchRequest, give_back: Callable[[], None]
@@ -89,6 +89,7 @@ class Watchers:
                 peer.close()
                 return
             self._arrived.append(_Arrival(peer, answer, request, give_back))
+            self._number += 1
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="watchers", daemon=True)
                 self._thread.start()
@@ -118,7 +119,7 @@ class Watchers:
                 self._loop = None
                 goes_on = is_well and not self._is_stopping and len(self._arrived) > 0
                 if not goes_on:
-                    self._thread, self._watching = None, 0
+                    self._thread, self._number = None, 0
                     for arrival in self._arrived:
                         arrival.peer.close()
                     self._arrived.clear()
@@ -129,7 +130,7 @@ class Watchers:
         options, keys = self._options, self._keys
         driver = AsyncDriver(connect_async(options.redis_url, options.namespace), COUNTERS.observe)
         slow_s = options.http_answer_timeout_millis / 1000
-        hub = Hub(keys, driver, held_most=options.http_held_bytes, slow_s=slow_s)
+        hub = Hub(keys, driver, self._left, held_most=options.http_held_bytes, slow_s=slow_s)
         follower = Follower(partial(connect_follower, options.redis_url, options.namespace), keys, hub.feed)
         hub.feed.listen_to(follower)
         tasks = [
@@ -167,7 +168,6 @@ class Watchers:
                     return
             while self._arrived:
                 self._begin(hub, self._arrived.popleft())
-            self._watching = len(hub.watchers)
             COUNTERS.watching(_by_transport(hub.watchers))
             self._woken.clear()
             try:
@@ -200,6 +200,10 @@ class Watchers:
                 if not await loop.run_in_executor(None, self._admits, admission):
                     for watcher in [one for one in hub.watchers if one.admission == admission]:
                         hub.finish(watcher)
+
+    def _left(self) -> None:
+        with self._lock:
+            self._number -= 1
 
     def _wake(self) -> None:
         self._woken.set()

@@ -2,25 +2,25 @@
 
 import asyncio
 import random
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import msgspec
 
 from api.watchers.forms import LONG_POLL, SSE, Form
+from api.watchers.messages import Chosen, Message
 from api.watchers.outlet import Outlet, chunk_of
 from registry.events.entry import FIRST, EventId
 from registry.events.watched import Wanted
 
-__all__ = ["HEARTBEAT_TICKS", "Audience", "Block", "Watcher"]
+__all__ = ["HEARTBEAT_TICKS", "TICK_S", "Audience", "Block", "Watcher"]
 
 RETRY_LEAST_MS: Final = 500
 RETRY_MOST_MS: Final = 3500
 """When watchers come back whose connections ended: spread, for a worker that ends ends all of its own at once."""
-
-
+TICK_S: Final = 1.0
 HEARTBEAT_TICKS: Final = 15
-"""Each watcher has a heartbeat in so many seconds: proxies close connections that are silent for a minute."""
+"""Each watcher has a heartbeat in so many ticks: proxies close connections that are silent for a minute."""
 
 
 class Audience(msgspec.Struct, frozen=True):
@@ -37,6 +37,11 @@ class Audience(msgspec.Struct, frozen=True):
     def framed(self, data: bytes) -> bytes:
         """Return a part of an answer as it is sent."""
         return chunk_of(data) if self.chunked and data else data
+
+    def block(self, messages: Sequence[tuple[Message, Chosen]], position: EventId | None) -> "Block":
+        """Return messages, with these of their entries, as they are sent together; `position` is behind them."""
+        texts = [self.form.text(message, chosen) for message, chosen in messages]
+        return Block(self.framed(self.form.joined(texts, position)))
 
 
 class Block:
@@ -61,6 +66,7 @@ class Watcher:
         "outlet",
         "position",
         "read",
+        "shown_at",
         "stalled",
         "stalled_since",
         "turn",
@@ -89,6 +95,8 @@ class Watcher:
         self.read: asyncio.Future[None] | None = None
         """Set where a task waits until it has read all."""
         self.opened = False
+        self.shown_at = 0.0
+        """When it was sent its position last, by the clock of the loop, while it goes on by itself."""
 
     def open(self) -> None:
         """Send where this begins, once."""

@@ -41,7 +41,7 @@ def _forgets_where_it_was(self: Any, watcher: Any) -> None:
     if members is not None and watcher in members.watchers:
         del members.watchers[watcher]
         if not members.watchers:
-            self._drop(watcher.audience)
+            del self._members[watcher.audience]
 
 
 def _knows_no_holders(self: Message, wanted: Any, holders: Any) -> Any:

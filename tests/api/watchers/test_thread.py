@@ -3,7 +3,6 @@
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 import redis as redis_py
 
 from api.transport.answer import LAST_CHUNK, Answer
-from api.watchers import crowd, holders, hub, thread
-from api.watchers.history import History
+from api.watchers import backlog, catching_up, crowd, feed, history, holders, hub, stalled, thread
 from api.watchers.thread import Watchers, WatchRequest
 from api.watchers.watcher import Audience
 from mqnamesrv.store import EmbeddedStore
@@ -71,6 +69,20 @@ def begin(store: EmbeddedStore) -> Iterator[Callable[..., Watchers]]:
     yield make
     for watchers in begun:
         watchers.stop()
+
+
+@pytest.fixture
+def hubs(monkeypatch: pytest.MonkeyPatch) -> list[hub.Hub]:
+    """Return those that threads of the test make."""
+    made: list[hub.Hub] = []
+
+    class Kept(hub.Hub):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            made.append(self)
+
+    monkeypatch.setattr(thread, "Hub", Kept)
+    return made
 
 
 def taken(watchers: Watchers, request: WatchRequest = EVERYTHING) -> Peer:
@@ -142,28 +154,107 @@ def test_a_long_poll_that_is_ended_says_where_to_go_on(begin: Any, redis: redis_
     assert b'{"messages":[],"next":"%s"}\n' % at.encode() in poll.text
 
 
-def test_behind_a_hole_the_brokers_of_a_topic_are_read_again(begin: Any, redis: redis_py.Redis) -> None:
+def test_behind_a_hole_the_brokers_of_a_topic_are_read_again(
+    begin: Any, redis: redis_py.Redis, hubs: list[hub.Hub]
+) -> None:
     """b9 holds the topic by an entry that is missing."""
     put(redis, "0")
     watchers = begin()
     peer = taken(watchers, WatchRequest(Audience(Wanted(topic="T1")), None))
     assert peer.read_until(b"id: ")
-    eventually(lambda: redis.exists(KEYS.events))
-    time.sleep(0.2)  # the brokers of the topic, of which there are none, have been read
+    eventually(lambda: hubs and not hubs[-1].holders.unknown())
     redis.hset(KEYS.route("T1"), "b9", "1,8,8,6,0")
     redis.hincrby(KEYS.events_meta, "seq", 1)
     put(redis, "1")
     assert peer.read_until(b"event: reset")
+    at = _removed(redis, "b9")
+    assert peer.read_until(b"id: %s\ndata: " % at.encode())
+
+
+def test_a_watcher_of_a_topic_gets_no_change_of_other_brokers(
+    begin: Any, redis: redis_py.Redis, hubs: list[hub.Hub]
+) -> None:
+    put(redis, "0")
+    redis.hset(KEYS.route("T1"), "b1", "1,8,8,6,0")
+    peer = taken(begin(), WatchRequest(Audience(Wanted(topic="T1")), None))
+    assert peer.read_until(b"id: ")
+    eventually(lambda: hubs and not hubs[-1].holders.unknown())
+    for broker in ("b2", "b1"):
+        at = _removed(redis, broker)
+    assert peer.read_until(b"id: %s\ndata: " % at.encode())
+    assert peer.text.count(b"data: ") == 1
+
+
+def _removed(redis: redis_py.Redis, broker: str) -> str:
     meta = redis.hgetall(KEYS.events_meta)
-    entry = {
-        "v": "1",
-        "kind": "broker_removed",
-        "broker": "b9",
-        "inc": meta["inc"],
-        "seq": str(int(meta["seq"]) + 1),
-    }
-    at = redis.xadd(KEYS.events, entry)  # type: ignore[arg-type]
-    assert peer.read_until(b"id: %s\ndata: " % str(at).encode())
+    seq = str(redis.hincrby(KEYS.events_meta, "seq", 1))
+    entry = {"v": "1", "kind": "broker_removed", "broker": broker, "inc": meta["inc"], "seq": seq}
+    return str(redis.xadd(KEYS.events, entry))  # type: ignore[arg-type]
+
+
+def test_what_watchers_do_not_read_takes_no_more_than_it_may(
+    begin: Any, redis: redis_py.Redis, hubs: list[hub.Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of many wants other entries, so none of their messages are shared."""
+    put(redis, "0")
+    most, held = 200_000, [0]
+    add = stalled.Stalled.add
+
+    def noted(self: Any, watcher: Any, block: Any, now: float) -> None:
+        add(self, watcher, block, now)
+        held[0] = max(held[0], self._held)
+
+    monkeypatch.setattr(stalled.Stalled, "add", noted)
+    watchers = begin(http_held_bytes=most)
+    wanted = (Wanted(frozenset({"kv_changed", f"audience_{number}"})) for number in range(40))
+    peers = [taken(watchers, WatchRequest(Audience(one), None)) for one in wanted]
+    for peer in peers:
+        assert peer.read_until(b"id: ")
+    for number in range(20):
+        last = put(redis, str(number).rjust(60_000, "x"))
+    eventually(lambda: str(hubs[-1].feed.backlog.position) == last)  # type: ignore[union-attr]
+    late = taken(watchers)
+    assert late.read_until(b"id: ")
+    at = put(redis, "last")
+    assert late.read_until(at.encode())
+    assert most / 2 < held[0] < most + 4 * 60_000
+    eventually(lambda: len(hubs[-1].watchers) < 10)
+
+
+def test_one_that_catches_up_and_wants_little_is_sent_where_it_is(
+    begin: Any, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [put(redis, str(number)) for number in range(300)]
+    monkeypatch.setattr(backlog, "MOST_MESSAGES", 5)
+    monkeypatch.setattr(catching_up, "HEARTBEAT_TICKS", 0)
+    wanted = Wanted(frozenset({"drain_changed"}))
+    peer = taken(begin(), WatchRequest(Audience(wanted), None, EventId.parse(ids[0])))
+    assert peer.read_until(b":\nid: %s\n" % ids[64].encode())
+    assert b"data" not in peer.text
+
+
+def test_those_that_come_the_same_way_are_read_for_once(
+    begin: Any, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [put(redis, str(number)) for number in range(1000)]
+    monkeypatch.setattr(backlog, "MOST_MESSAGES", 5)
+    monkeypatch.setattr(feed, "PAGES", 1)
+    reads: list[EventId] = []
+    next_messages = history.History.next_messages
+
+    def noted(self: history.History) -> Any:
+        reads.append(self.position)
+        return next_messages(self)
+
+    monkeypatch.setattr(history.History, "next_messages", noted)
+    watchers = begin()
+    peers = [
+        taken(watchers, WatchRequest(Audience(Wanted()), None, EventId.parse(ids[0]))) for _ in range(10)
+    ]
+    for peer in peers:
+        assert peer.read_until(b"id: %s\ndata: " % ids[-1].encode())
+        assert peer.text.count(b"data: ") == 999
+    assert len(reads) < 60  # 10 readers of 16 blocks each
 
 
 def test_what_a_peer_says_ends_its_answer(begin: Any) -> None:
@@ -196,7 +287,7 @@ def test_a_fault_with_one_watcher_cuts_it_off_alone(
     watchers = begin()
     first = taken(watchers)
     assert first.read_until(b"id: ")
-    monkeypatch.setattr(History, "next_messages", lambda _: 1 / 0)
+    monkeypatch.setattr(history.History, "next_messages", lambda _: 1 / 0)
     late = taken(watchers, WatchRequest(Audience(Wanted()), None, EventId(1)))
     assert not late.read_until(b"never")
     at = put(redis, "1")
