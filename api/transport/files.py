@@ -10,10 +10,13 @@ OWN_FILES: Final = 128
 """Descriptors of a worker besides its connections: listeners, log, one or two to the store for each thread."""
 
 
-def watchers_within_files(wanted: int) -> int:
-    """Return how many watchers there may be besides other connections: half of what the limit leaves at most."""
+def watchers_within_files(wanted: int, connections: int) -> int:
+    """Return how many watchers there may be: what so many other connections leave of the limit, half of it at least."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if soft == resource.RLIM_INFINITY else max(0, min(wanted, (soft - OWN_FILES) // 2))
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    files = soft - OWN_FILES
+    return max(0, min(wanted, max(files // 2, files - connections)))
 
 
 def connections_within_files(wanted: int, watchers: int = 0) -> int:
@@ -26,7 +29,7 @@ def connections_within_files(wanted: int, watchers: int = 0) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return wanted
-    fitting = max(1, min(wanted, soft - OWN_FILES - watchers_within_files(watchers)))
+    fitting = max(1, min(wanted, soft - OWN_FILES - watchers_within_files(watchers, wanted)))
     log.warning(
         "httpMaxConnections=%d needs %d open files and the limit is %d, so it is %d here; raise the hard limit",
         wanted,

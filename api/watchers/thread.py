@@ -78,7 +78,8 @@ class Watchers:
     def is_full(self) -> bool:
         """Whether there are as many as httpMaxWatchers, and the limit of open files, allow. Threads that ask at the
         same moment may each add one."""
-        return self._number >= watchers_within_files(self._options.http_max_watchers)
+        options = self._options
+        return self._number >= watchers_within_files(options.http_max_watchers, options.http_max_connections)
 
     def take(
         self, peer: socket.socket, answer: Answer, request: WatchRequest, give_back: Callable[[], None]
