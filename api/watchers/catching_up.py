@@ -51,7 +51,7 @@ class CatchingUp:
             watcher.position, watcher.number = backlog.position, backlog.end
             return
         history = History(self._keys, watcher.position)
-        while (number := backlog.number_behind(history.position)) is None or not history.is_between_groups:
+        while (number := backlog.number_behind(history.position)) is None:
             watcher.open()
             messages, is_last = await self._read(history)
             self._send(watcher, messages)

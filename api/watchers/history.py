@@ -13,6 +13,8 @@ __all__ = ["History", "Place", "Rows", "SharedReads"]
 
 COUNT: Final = 64
 """Entries of a read: one may have 64 KB."""
+GROUP_MOST: Final = 16 * COUNT
+"""Entries of a group: scripts write some fifty, another program may write an end that never comes."""
 READS_MOST: Final = 8
 Rows = Sequence[tuple[str, dict[str, str]]]
 
@@ -26,31 +28,26 @@ class Place(NamedTuple):
 
 
 class History:
-    """Reads the stream from behind `position` on; `position` is that of the last message that was read."""
+    """Reads the stream from behind `position` on; `position` is that of the last message that was read.
+
+    It keeps no entries: of a group that a read does not have whole, the next one has more."""
 
     def __init__(self, keys: Keys, position: EventId) -> None:
         self._keys = keys
         self.position = position
         self._incarnation: str | None = None
         self._sequence = 0
-        self._group: list[Event] = []
+        self._count = COUNT
         self._is_begun = False
 
     @property
     def place(self) -> Place | None:
-        """From where what follows is the same for all; None within a group, or before the position was found."""
-        if not self._is_begun or self._group:
-            return None
-        return Place(self.position, self._incarnation, self._sequence)
+        """From where what follows is the same for all; None before the position was found."""
+        return Place(self.position, self._incarnation, self._sequence) if self._is_begun else None
 
     def go_to(self, place: Place) -> None:
         """Go on from where another reader was."""
         self.position, self._incarnation, self._sequence = place
-
-    @property
-    def is_between_groups(self) -> bool:
-        """Whether no group was read in part."""
-        return not self._group
 
     def next_messages(self) -> Plan[tuple[list[Message], bool]]:
         """Return the next messages, and whether they are the last that the stream has."""
@@ -58,11 +55,12 @@ class History:
         if not self._is_begun:
             messages += yield from self._begin()
             self._is_begun = True
-        last = self._group[-1].id if self._group else self.position
-        rows: Rows = yield call("XRANGE", self._keys.events, str(following(last)), "+", "COUNT", COUNT)
-        for event_id, fields in rows:
-            messages += self._take(Event.of(event_id, fields))
-        return messages, len(rows) < COUNT
+        after = str(following(self.position))
+        rows: Rows = yield call("XRANGE", self._keys.events, after, "+", "COUNT", self._count)
+        found = self._messages_of([Event.of(*row) for row in rows])
+        is_last = len(rows) < self._count
+        self._count = COUNT if found or is_last else 2 * self._count
+        return messages + found, is_last
 
     def _begin(self) -> Plan[list[Message]]:
         """Find the entry at the position; return a reset if the stream has none there, and may have lost others."""
@@ -78,7 +76,7 @@ class History:
         cause: ResetCause | None = None
         if at_position:
             if at_position[0].is_numbered:
-                self._goes_on_from(at_position[0])
+                self._incarnation, self._sequence = at_position[0].incarnation, at_position[0].sequence
         elif not last or self.position < first[0].id:
             if not first:
                 cause = None if self.position == FIRST else "incarnation"
@@ -90,27 +88,28 @@ class History:
             self.position = min(self.position, last[0].id)
         return [] if cause is None else [reset(self.position, cause)]
 
-    def _take(self, event: Event) -> list[Message]:
-        if not event.is_numbered:
-            return self._broken("unreadable", event.id)
+    def _messages_of(self, events: Sequence[Event]) -> list[Message]:
         messages: list[Message] = []
-        if (cause := break_before(event, self._incarnation, self._sequence)) is not None:
-            messages += self._broken(cause, self.position)
-        self._goes_on_from(event)
-        self._group.append(event)
-        if event.is_last_of_group:
-            group, self._group = self._group, []
-            messages += messages_of(group, self.position)
-            self.position = event.id
+        group: list[Event] = []
+        incarnation, sequence = self._incarnation, self._sequence
+        for event in events:
+            cause = break_before(event, incarnation, sequence) if event.is_numbered else None
+            if cause is not None or not event.is_numbered:
+                group.clear()
+                self.position = self.position if event.is_numbered else event.id
+                messages.append(reset(self.position, cause or "unreadable"))
+            if cause is not None:
+                self._incarnation = None  # said once, also where the group of this entry is read again
+            if not event.is_numbered:
+                continue
+            incarnation, sequence = event.incarnation, event.sequence
+            group.append(event)
+            if event.is_last_of_group or len(group) == GROUP_MOST:
+                messages += messages_of(group, self.position)
+                group = []
+                self.position = event.id
+                self._incarnation, self._sequence = incarnation, sequence
         return messages
-
-    def _goes_on_from(self, event: Event) -> None:
-        self._incarnation, self._sequence = event.incarnation, event.sequence
-
-    def _broken(self, cause: ResetCause, position: EventId) -> list[Message]:
-        self._group.clear()
-        self.position = position
-        return [reset(position, cause)]
 
 
 class SharedReads:

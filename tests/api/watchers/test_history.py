@@ -3,7 +3,7 @@
 import pytest
 import redis as redis_py
 
-from api.watchers.history import COUNT, History
+from api.watchers.history import COUNT, GROUP_MOST, History
 from registry.drivers import run
 from registry.events.entry import FIRST, EventId
 from registry.keys import Keys
@@ -53,11 +53,31 @@ def test_a_group_that_is_not_complete_waits(redis: redis_py.Redis) -> None:
     add(redis, "2-0", 2, part="1/2")
     history = History(KEYS, EventId(1))
     assert run(history.next_messages(), redis) == ([], True)
-    assert not history.is_between_groups
     add(redis, "2-1", 3, part="2/2")
     found, _ = run(history.next_messages(), redis)
     assert [(str(one.position), len(one.entries)) for one in found] == [("2-1", 2)]
-    assert history.is_between_groups
+
+
+def test_a_break_before_a_group_that_is_not_complete_is_said_once(redis: redis_py.Redis) -> None:
+    add(redis, "1-0", 1)
+    add(redis, "2-0", 5, part="1/2")
+    history = History(KEYS, EventId(1))
+    assert [one.cause for one in run(history.next_messages(), redis)[0]] == ["hole"]
+    add(redis, "2-1", 6, part="2/2")
+    found, _ = run(history.next_messages(), redis)
+    assert [(one.cause, len(one.entries)) for one in found] == [(None, 2)]
+
+
+def test_a_group_without_an_end_ends_somewhere(redis: redis_py.Redis) -> None:
+    add(redis, "1-0", 1)
+    for seq in range(2, GROUP_MOST + 10):
+        add(redis, f"{seq}-0", seq, part="1/2")
+    history = History(KEYS, EventId(1))
+    found: list[int] = []
+    for _ in range(10):
+        messages, _ = run(history.next_messages(), redis)
+        found += [len(one.entries) for one in messages]
+    assert found == [GROUP_MOST]
 
 
 def test_the_rest_of_a_group_is_behind_an_entry_within_it(redis: redis_py.Redis) -> None:
