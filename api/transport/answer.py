@@ -46,6 +46,11 @@ class Answer:
                 self._unsent[0] = block[sent:]
         return True
 
+    def drop(self) -> None:
+        """Forget what is unsent: its peer is gone."""
+        self._unsent.clear()
+        self.held = 0
+
     # What else gunicorn does with a socket: it never waits here, and it is closed by the worker's loop.
 
     def gettimeout(self) -> float:

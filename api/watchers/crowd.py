@@ -52,6 +52,8 @@ class Crowd:
         self._room: asyncio.Future[None] | None = None
         self._pending_bytes = 0
         self._ticks = 0
+        self._whole: tuple[object, Block] | None = None
+        """In a pass: the block of whole messages that was made last, and what it is of."""
         self._recorded: list[int] = []
         """When the messages were recorded that are to be sent (Unix ms)."""
         self._end = 0
@@ -133,13 +135,16 @@ class Crowd:
                 go_on(watcher)
             except Exception:  # what is due to the others is in this pass alone
                 _cut_off((watcher,))
-        if sum([await self._send_due(one) for one in due]):
+        sent = sum([await self._send_due(one) for one in due])
+        self._whole = None
+        if sent:
             COUNTERS.watch_delays(time() - ms / 1000 for ms in recorded)
 
     async def _send_due(self, due: _Due) -> int:
         """Send an audience what came; return to how many watchers."""
         try:
-            sent = await self._send(due.audience.block(due.messages, self.position), due.watchers)
+            sent = await self._send(self._block(due), due.watchers)
+            await asyncio.sleep(0)
         except Exception:  # those that were not sent it would miss it
             _cut_off(due.watchers)
             return 0
@@ -147,6 +152,16 @@ class Crowd:
         COUNTERS.watch_events("sent", (len(due.messages) - resets) * sent)
         COUNTERS.watch_events("reset", resets * sent)
         return sent
+
+    def _block(self, due: _Due) -> Block:
+        """Return what an audience is sent: the same for all that want the whole of the same messages."""
+        audience = due.audience
+        if any(len(chosen) < len(message.entries) for message, chosen in due.messages):
+            return audience.block(due.messages, self.position)
+        same = (audience.is_long_poll, audience.chunked, tuple(id(message) for message, _ in due.messages))
+        if self._whole is None or self._whole[0] != same:
+            self._whole = same, audience.block(due.messages, self.position)
+        return self._whole[1]
 
     async def tick(self) -> None:
         """Send a part of the watchers a heartbeat."""

@@ -78,6 +78,7 @@ class Outlet:
         self._end()
         if self.held:
             self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            self._answer.drop()  # now: this is in a cycle of references, which is collected much later
         self._peer.close()
         self.on_ended()
 

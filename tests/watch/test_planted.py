@@ -54,7 +54,7 @@ PASS_OR = crowd.Crowd.pass_or
 
 async def _late(self: Any, *given: Any) -> None:
     """More joins meet what is to be sent."""
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.03)
     await PASS_OR(self, *given)
 
 
@@ -102,8 +102,10 @@ def _broken_rules(watchers: Watchers, redis: redis_py.Redis) -> set[str]:
     with ExitStack() as stack:
         for number in range(1, CHANGES):
             ids.append(_change(redis, number))
-            if number % 3 == 0:
-                query = rng.choice(["", "topic=T1", f"kind=kv_changed,audience_{number}"])
+            if number % 2 == 0:
+                query = rng.choice(
+                    ["", "topic=T1", f"kind=kv_changed,audience_{number}", f"kind=kv_changed,{number}"]
+                )
                 peers.append(_Reader(watchers, query, rng.choice(ids), stack))
         ids.append(_change(redis, CHANGES))
         for peer in peers:
