@@ -185,28 +185,10 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r
 
 def test_where_changes_are_sent_it_looks_when_there_is_one(ns: Scene, tmp_path: Path) -> None:
     ns.f1()
-    arguments = [
-        "-n",
-        address(ns.server),
-        "watch",
-        "TA",
-        "-i",
-        "600",
-        "-o",
-        "json",
-        "--http",
-        http_side(ns.server),
-    ]
     out = tmp_path / "out"
     with out.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mqns.cli", *arguments],
-            stdout=output,
-            stdin=subprocess.DEVNULL,
-            cwd=Path(__file__).parents[3],
-            env={"PATH": os.environ["PATH"]},
-            preexec_fn=hears_ctrl_c,
-        )
+        more = ("-i", "600", "-o", "json", "--http", http_side(ns.server))
+        process = start(address(ns.server), "TA", *more, output=output.fileno())
     try:
         eventually(lambda: _watchers(ns) >= 1)
         B.register(ns.k3)
