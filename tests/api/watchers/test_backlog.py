@@ -29,7 +29,7 @@ def test_older_messages_can_be_put_before() -> None:
     assert [backlog.number_behind(EventId(ms)) for ms in (3, 5, 7)] == [-1, 0, 1]
 
 
-def test_who_is_before_a_reset_gets_it_and_so_does_who_may_be() -> None:
+def test_a_reader_before_a_reset_gets_it_and_so_does_one_that_may_be_there() -> None:
     backlog = Backlog(EventId(5))
     backlog.append(at(7))
     backlog.append(reset(EventId(7), "hole"))
@@ -70,7 +70,7 @@ def test_their_number_is_bounded_too() -> None:
     assert backlog.end - backlog.first == MOST_MESSAGES
 
 
-def test_a_dropped_reset_is_not_forgotten_for_who_may_not_have_got_it() -> None:
+def test_a_dropped_reset_leaves_its_position_unknown() -> None:
     size = at(1).bytes
     backlog = Backlog(EventId(5), most_bytes=2 * size)
     backlog.append(reset(EventId(5), "hole"))

@@ -108,7 +108,7 @@ def test_a_position_that_the_stream_lost_is_reset(redis: redis_py.Redis) -> None
     assert read(redis, EventId(9)) == [("5-0", "rollback", 0)]
 
 
-def test_an_empty_store_has_nothing_and_says_so_to_who_had_something(redis: redis_py.Redis) -> None:
+def test_an_empty_store_has_nothing_and_resets_a_reader_that_had_something(redis: redis_py.Redis) -> None:
     assert read(redis, FIRST) == []
     assert read(redis, EventId(4)) == [("0-0", "incarnation", 0)]
 
