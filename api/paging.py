@@ -2,13 +2,14 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from api.shapes import Query
 
-Limit = Annotated[int, Field(ge=1, le=1000)]
+LIMIT_MOST: Final = 1000
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MOST)]
 
 
 class PageQuery(Query):
