@@ -10,7 +10,7 @@ from api.console.blueprint import NAME, bp
 from api.console.session import EXTENSION, Sessions
 from api.name_server import NameServer
 
-__all__ = ["PAGES", "install"]
+__all__ = ["PAGES", "bp", "install"]
 
 PAGES = (overview, login, static_files, failures)
 """Each has put its views on the blueprint."""
