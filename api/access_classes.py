@@ -20,6 +20,9 @@ OPEN_TO_ALL: Final = (
 )
 CONSOLE: Final = (
     *("console.overview", "console.login_page", "console.login", "console.logout"),
+    *("console.kv_namespaces", "console.add_kv_value", "console.kv_table", "console.clear_kv_table"),
+    *("console.kv_value", "console.change_kv_value"),
+    *("console.settings", "console.setting", "console.change_setting"),
     *("console.static_file", "console.no_page"),
 )
 """Pages: what they show and change they ask the API for, by the right of their caller."""

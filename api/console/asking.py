@@ -20,9 +20,11 @@ from api.trusted_proxies import FORWARDED
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Reply", "ask", "path"]
+__all__ = ["Headers", "Reply", "ask", "path"]
 
 Query = Mapping[str, str | int | None]
+Headers = Mapping[str, str]
+"""By name, as HTTP spells them."""
 
 KEPT: Final = (
     *("SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.version", "wsgi.url_scheme", "wsgi.errors"),
@@ -56,7 +58,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Which state of a page this is: `ok`, `denied`, `away`, `limited`, `missing`, or `failed` for all else."""
+        """`ok`, `denied`, `away`, `limited`, `missing`, `outdated`, or `failed` for all else: what a page draws."""
         return "ok" if self.ok else STATES.get(self.status, "failed")
 
 
@@ -64,6 +66,7 @@ STATES: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "denied",
     HTTPStatus.FORBIDDEN: "denied",
     HTTPStatus.NOT_FOUND: "missing",
+    HTTPStatus.PRECONDITION_FAILED: "outdated",
     HTTPStatus.TOO_MANY_REQUESTS: "limited",
     HTTPStatus.SERVICE_UNAVAILABLE: "away",
 }
@@ -80,11 +83,12 @@ def ask(
     query: Query | None = None,
     *,
     body: Any = None,
-    headers: Mapping[str, str] | None = None,
+    headers: Headers | None = None,
     token: str | None = None,
 ) -> Reply:
-    """Return the API's answer to a request; parameters that are None or "" are left out. `headers` are as WSGI names
-    them; `token` is another than that of the session."""
+    """Return the API's answer to a request; parameters that are None or "" are left out.
+
+    `token` is another than that of the session."""
     given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
     environ = _environ(method, target, urlencode(given), headers or {}, body)
     if token is not None:
@@ -96,9 +100,7 @@ def ask(
     return Reply(response.status_code, msgspec.json.decode(text) if text else {}, tag or "")
 
 
-def _environ(
-    method: str, target: str, query: str, headers: Mapping[str, str], body: Any
-) -> "WSGIEnvironment":
+def _environ(method: str, target: str, query: str, headers: Headers, body: Any) -> "WSGIEnvironment":
     environ: WSGIEnvironment = {name: request.environ[name] for name in KEPT if name in request.environ}
     text = b"" if body is None else msgspec.json.encode(body)
     environ |= {
@@ -108,7 +110,7 @@ def _environ(
         "QUERY_STRING": query,
         "wsgi.input": BytesIO(text),
         "CONTENT_LENGTH": str(len(text)),
-        **headers,
+        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
     }
     if body is not None:
         environ["CONTENT_TYPE"] = "application/json"

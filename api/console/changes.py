@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from flask import Response, request
 
-from api.console.asking import ask
+from api.console.asking import Headers, ask
 from api.console.page import see_other, show
 from api.console.session import CSRF, check_form
 from api.dry_run import PARAMETER
@@ -24,8 +24,9 @@ NOTHING: Final = "nothing"
 
 class Change(msgspec.Struct, frozen=True):
     """A request that changes something, and how it is shown: `title` asks (`Drain broker-a?`), `button` does it,
-    `takes_away` is whether it is shown as a danger, `remark` is what the operator should know besides. `back` is the
-    path of the page from which it comes. `headers` are as WSGI names them."""
+    `takes_away` is whether it is shown as a danger, `remark` is what the operator should know besides, and `value` a text
+    that is written. `back` is the
+    path of the page from which it comes."""
 
     title: str
     button: str
@@ -35,9 +36,10 @@ class Change(msgspec.Struct, frozen=True):
     target: str
     query: Mapping[str, str | int | None] = {}
     body: Any = None
-    headers: Mapping[str, str] = {}
+    headers: Headers = {}
     takes_away: bool = False
     remark: str = ""
+    value: str | None = None
 
 
 def carry_out(change: Change) -> Response:
