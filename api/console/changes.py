@@ -23,10 +23,10 @@ NOTHING: Final = "nothing"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A request that changes something, and how it is shown: `title` asks (`Drain broker-a?`), `button` does it,
-    `takes_away` is whether it is shown as a danger, `remark` is what the operator should know besides, and `value` a text
-    that is written. `back` is the
-    path of the page from which it comes."""
+    """A request that changes something, and how it is shown.
+
+    `title` asks (`Drain broker-a?`), `button` does it, `takes_away` shows it as a danger, `remark` is what the operator
+    should know besides, `value` a text that is written. `back` is the path of the page from which it comes."""
 
     title: str
     button: str
