@@ -38,7 +38,7 @@ class Sessions:
         """Return the token in the cookie of this request; None without one, or where it is over. Raises
         StoreUnavailable where the key is not known yet."""
         cookie = request.cookies.get(COOKIE, "")
-        if not cookie or len(cookie) > COOKIE_MOST:
+        if not cookie.isascii() or not 0 < len(cookie) <= COOKIE_MOST:
             return None
         try:
             return self._fernet().decrypt(cookie, ttl=SESSION_S).decode()
@@ -89,7 +89,7 @@ def form_proof() -> str:
 
 def check_form() -> None:
     """Raise the Problem of a form that no page of this session sent."""
-    if not hmac.compare_digest(request.form.get(CSRF, ""), sessions().proof()):
+    if not hmac.compare_digest(request.form.get(CSRF, "").encode(), sessions().proof().encode()):
         detail = "this form is of another session, or too old; go back, load the page again and repeat it"
         raise Problem(403, "cross-site", detail)
 
