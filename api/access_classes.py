@@ -5,7 +5,7 @@ from typing import Final
 
 from access.classes import OPEN, AccessClass
 
-__all__ = ["HTTP"]
+__all__ = ["CONSOLE", "HTTP"]
 
 OPEN_TO_ALL: Final = (
     "health.healthz",

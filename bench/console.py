@@ -78,9 +78,8 @@ def main() -> None:
         print("| page | server, ms: median | slowest | useful in Chromium, ms | KB |\n|---|---|---|---|---|")
         times = {page: _times(url, page, browser, given.times) for page in _pages(given.topics)}
     for page, taken in times.items():
-        print(
-            f"| `/console/{page}` | {taken.server:.0f} | {taken.slowest:.0f} | {taken.useful:.0f} | {taken.size / 1000:.0f} |"
-        )
+        figures = (taken.server, taken.slowest, taken.useful, taken.size / 1000)
+        print(f"| `/console/{page}` | {' | '.join(f'{figure:.0f}' for figure in figures)} |")
     late = [page for page, taken in times.items() if taken.server > SERVER_MS or taken.useful > USEFUL_MS]
     print(f"\nPages beyond {SERVER_MS:.0f} ms or {USEFUL_MS:.0f} ms: {', '.join(late) or 'none'}.")
     sys.exit(1 if late else 0)
