@@ -146,7 +146,9 @@ def test_a_reader_is_shown_no_form_that_changes(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "short", "x" * 44])
-def test_a_key_that_another_program_wrote_is_replaced(guarded: Guarded, redis: redis_py.Redis, damage: str) -> None:
+def test_a_key_that_another_program_wrote_is_replaced(
+    guarded: Guarded, redis: redis_py.Redis, damage: str
+) -> None:
     redis.set(Keys().access_sessions, damage)
     assert guarded.browser.log_in(guarded.tokens["reader"]).status == 303
     assert "the-reader" in guarded.browser.get("/console").text
