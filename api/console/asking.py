@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import msgspec
-from flask import current_app, request
+from flask import current_app, g, request
 
 from api.caller import TOKEN_HEADER
 from api.path_names import encoded
@@ -89,6 +89,9 @@ def ask(
     """Return the API's answer to a request; parameters that are None or "" are left out.
 
     `token` is another than that of the session."""
+    away: Reply | None = g.get("store_away")
+    if away is not None:
+        return away  # a page waits once for a store that does not answer
     given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
     environ = _environ(method, target, urlencode(given), headers or {}, body)
     if token is not None:
@@ -97,7 +100,10 @@ def ask(
     with app.app_context(), app.request_context(environ):  # `g` of its own
         response = app.full_dispatch_request()
         text, tag = response.get_data(), response.get_etag()[0]
-    return Reply(response.status_code, msgspec.json.decode(text) if text else {}, tag or "")
+    reply = Reply(response.status_code, msgspec.json.decode(text) if text else {}, tag or "")
+    if reply.kind == "store-unavailable":
+        g.store_away = reply
+    return reply
 
 
 def _environ(method: str, target: str, query: str, headers: Headers, body: Any) -> "WSGIEnvironment":
