@@ -57,12 +57,18 @@ def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
 
 def topics_of_cluster(keys: Keys, cluster: str, prefix: str = "") -> Plan[tuple[str, ...]]:
     """Return the topics with a prefix of any broker that the cluster lists (224); none of an unknown cluster."""
+    names = yield from members_of(keys.cluster(cluster))
+    return (yield from topics_of_brokers(keys, names, prefix))
+
+
+def topics_of_brokers(keys: Keys, names: Collection[str], prefix: str = "") -> Plan[tuple[str, ...]]:
+    """Return the topics with a prefix of any of these brokers; none of unknown ones."""
     topics: set[str] = set()
 
     def take(topic: str, _: str) -> None:
         topics.add(topic)
 
-    yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take, prefix)
+    yield from _each_topic(keys, names, take, prefix)
     return (yield from in_order(topics))
 
 
