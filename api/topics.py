@@ -15,7 +15,7 @@ from registry.keys import Keys
 from registry.members import broker_names
 from registry.plans import Plan
 from registry.routes import read_route
-from registry.topics import all_topics, delete_topic, register_topic, topics_of_brokers, topics_of_cluster
+from registry.topics import delete_topic, register_topic, topic_names, topic_names_of
 
 bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
 
@@ -72,14 +72,15 @@ def topics(query_data: TopicsQuery) -> Topics:
     return Topics(topics=tuple(names), next=after)
 
 
-def _listed(keys: Keys, query: TopicsQuery) -> Plan[tuple[str, ...]]:
+def _listed(keys: Keys, query: TopicsQuery) -> Plan[set[str]]:
     if query.broker is not None and query.cluster is not None:
         raise InvalidField("broker", "not together with cluster")
     if query.broker is not None:
-        return topics_of_brokers(keys, (query.broker,), query.prefix)
+        return (yield from topic_names_of(keys, (query.broker,), query.prefix))
     if query.cluster is not None:
-        return topics_of_cluster(keys, query.cluster, query.prefix)
-    return all_topics(keys, query.prefix)
+        brokers = yield from broker_names(keys, query.cluster)
+        return (yield from topic_names_of(keys, brokers, query.prefix))
+    return (yield from topic_names(keys, query.prefix))
 
 
 @bp.get("/<topic>")

@@ -169,3 +169,21 @@ def test_clusters_list_brokers_that_live(http: Http) -> None:
         {"cluster": "c1", "brokerDatas": [first]},
         {"cluster": "c2", "brokerDatas": [second]},
     ]
+
+
+def test_names_of_clusters_alone(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    """Of one without a living member, too."""
+    for port, cluster in enumerate(("c2", "c1", "c3"), 1):
+        http.ok(
+            "POST",
+            "/v1/brokers",
+            a_broker(cluster=cluster, brokerName=cluster, brokerAddr=f"127.0.1.1:{port}"),
+        )
+    set_lease(redis, keys, "c1:127.0.1.1:2", -10)
+    first = http.ok("GET", "/v1/clusters?brokers=false&limit=2")
+    assert first == {
+        "clusters": [{"cluster": name, "brokerDatas": None} for name in ("c1", "c2")],
+        "next": "c2",
+    }
+    rest = http.ok("GET", "/v1/clusters?brokers=false&after=c2")
+    assert [cluster["cluster"] for cluster in rest["clusters"]] == ["c3"]
