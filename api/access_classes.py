@@ -24,6 +24,14 @@ CONSOLE: Final = (
     *("console.kv_value", "console.change_kv_value"),
     *("console.settings", "console.setting", "console.change_setting"),
     *("console.static_file", "console.no_page"),
+    *("console.brokers_page", "console.broker_page", "console.drain_broker", "console.end_drain"),
+    *(
+        "console.write_permission",
+        "console.unregister_member",
+        "console.drains_page",
+        "console.end_listed_drain",
+    ),
+    *("console.topics_page", "console.topic_page", "console.set_queues", "console.delete_topic"),
 )
 """Pages: what they show and change they ask the API for, by the right of their caller."""
 READ: Final = (

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
-__all__ = ["moment", "number", "query", "span"]
+from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
+
+__all__ = ["moment", "number", "permission", "query", "span"]
 
 UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 NARROW_NO_BREAK_SPACE: Final = "\u202f"
@@ -42,6 +44,15 @@ def span(ms: int | None) -> str:
 def number(value: float | int) -> str:
     """Return a number with its thousands apart."""
     return f"{value:,}".replace(",", NARROW_NO_BREAK_SPACE)
+
+
+def permission(perm: int) -> str:
+    """Return what clients may do with a topic's queues on a broker: `read and write`, `read only`, …"""
+    return {
+        PERM_READ | PERM_WRITE: "read and write",
+        PERM_READ: "read only",
+        PERM_WRITE: "write only",
+    }.get(perm & (PERM_READ | PERM_WRITE), "neither read nor write")
 
 
 def query(given: Mapping[str, Any]) -> str:

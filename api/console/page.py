@@ -15,7 +15,7 @@ from api.console.session import form_proof
 from api.path_names import encoded
 from registry.errors import StoreUnavailable
 
-__all__ = ["SECTIONS", "Section", "SessionOver", "here", "link", "may", "see_other", "show"]
+__all__ = ["SECTIONS", "Section", "SessionOver", "here", "is_live_part", "link", "may", "see_other", "show"]
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -72,10 +72,16 @@ def may(needed: AccessClass) -> bool:
     return caller().ok and needed.label in caller().body["classes"]
 
 
+def is_live_part() -> bool:
+    """Return whether only the live part of a page is asked for: what stands beside it need not be asked."""
+    return "HX-Request" in request.headers
+
+
 def link(*parts: str, **query: Any) -> str:
     """Return the path to a page of the console, relative to this one: so it leads on behind any proxy."""
     up = "../" * (request.path.count("/") - 1)
-    target = "/".join((f"{up}{PREFIX.removeprefix('/')}", *map(encoded, filter(None, parts))))
+    below = map(encoded, parts if any(parts) else ())  # a name may be empty, as the overview's is
+    target = "/".join((f"{up}{PREFIX.removeprefix('/')}", *below))
     return target + formats.query(query)
 
 
@@ -125,3 +131,4 @@ FUNCTIONS: Final[Mapping[str, Any]] = {"link": link, "here": here, "may": may, "
 bp.app_template_filter("moment")(formats.moment)
 bp.app_template_filter("span")(formats.span)
 bp.app_template_filter("number")(formats.number)
+bp.app_template_filter("permission")(formats.permission)
