@@ -21,6 +21,8 @@ OPEN_TO_ALL: Final = (
 CONSOLE: Final = (
     *("console.overview", "console.login_page", "console.login", "console.logout"),
     *("console.static_file", "console.no_page"),
+    *("console.events", "console.between", "console.audit", "console.findings"),
+    *("console.reports", "console.report", "console.history"),
 )
 """Pages: what they show and change they ask the API for, by the right of their caller."""
 READ: Final = (

@@ -5,14 +5,24 @@ from flask import request
 
 from api import watch
 from api.caller import TOKEN_HEADER
-from api.console import failures, login, overview, static_files
+from api.console import (
+    between,
+    failures,
+    findings,
+    history,
+    login,
+    overview,
+    reports,
+    static_files,
+    timeline,
+)
 from api.console.blueprint import NAME, bp
 from api.console.session import EXTENSION, Sessions
 from api.name_server import NameServer
 
 __all__ = ["PAGES", "bp", "install"]
 
-PAGES = (overview, login, static_files, failures)
+PAGES = (overview, timeline, between, findings, reports, history, login, static_files, failures)
 """Each has put its views on the blueprint."""
 bp.add_url_rule("/changes", "changes", watch.watch)  # as /v1/watch, by the session's token
 

@@ -20,7 +20,7 @@ from api.trusted_proxies import FORWARDED
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Reply", "ask", "path"]
+__all__ = ["Query", "Reply", "ask", "path"]
 
 Query = Mapping[str, str | int | None]
 
