@@ -10,7 +10,7 @@ from flask import Response, request
 
 from api.console.asking import Query, Reply, ask, path
 from api.console.blueprint import bp
-from api.console.net_changes import SUBJECTS, actors, net, thing_count
+from api.console.net_changes import SUBJECTS, actors, net
 from api.console.page import show
 from api.console.times import as_asked, now_ms, or_none
 from api.paging import LIMIT_MOST
@@ -24,10 +24,13 @@ PRESETS: Final[Mapping[str, tuple[str, int]]] = {
     "hour": ("Last hour", 60 * MINUTE_MS),
     "day": ("Last day", 24 * 60 * MINUTE_MS),
 }
+FIRST_PAGE: Final = 20
+GROWTH: Final = 4
+"""Entries of brokers that register thousands of topics are long: more are read at once as long as time is left."""
 ENTRIES_MOST: Final = 5000
-ROWS_MOST: Final = 20_000
-READ_S: Final = 0.5
-"""A page reads no further behind so many entries, rows of queue data, or so long."""
+READ_S: Final = 0.05
+WHOLE_S: Final = 2.0
+"""A page reads no further once it has read for so long; where all is asked for, for longer."""
 SHOWN: Final = 12
 """Of each kind of things; the timeline has the others."""
 
@@ -45,8 +48,9 @@ def between() -> Response:
     since, until = _times()
     if not since:
         return show("between.html", "events", presets=PRESETS, since="", until=until, reply=None)
-    reply, read = _read(since, until)
-    nets = [(subject, net(subject, read.entries)) for subject in SUBJECTS]
+    whole = "whole" in request.args
+    reply, read = _read(since, until, WHOLE_S if whole else READ_S)
+    nets = [(subject, net(subject, read.entries, SHOWN)) for subject in SUBJECTS]
     return show(
         "between.html",
         "events",
@@ -54,9 +58,11 @@ def between() -> Response:
         presets=PRESETS,
         since=since,
         until=until,
+        whole=whole,
+        most=ENTRIES_MOST,
         reply=reply,
         read=read,
-        nets=[(subject, changes) for subject, changes in nets if changes.changed or changes.as_before],
+        nets=[(subject, changes) for subject, changes in nets if changes.total or changes.as_before],
         kinds=Counter(entry["kind"] or "" for entry in read.entries).most_common(),
         actors=actors(read.entries),
         shown=SHOWN,
@@ -72,22 +78,22 @@ def _times() -> tuple[str, str]:
     return as_asked(request.args.get("since", "").strip()), as_asked(request.args.get("until", "").strip())
 
 
-def _read(since: str, until: str) -> tuple[Reply, Read]:
+def _read(since: str, until: str, for_s: float) -> tuple[Reply, Read]:
     """Return the last answer of the API, and the entries of all."""
     entries: list[Mapping[str, Any]] = []
-    ends_s, rows, after = monotonic() + READ_S, 0, ""
+    ends_s, limit, after = monotonic() + for_s, FIRST_PAGE, ""
     while True:
-        query: Query = {"order": "desc", "since": since, "until": until, "limit": LIMIT_MOST, "after": after}
+        query: Query = {"order": "desc", "since": since, "until": until, "limit": limit, "after": after}
         reply = ask("GET", path("events"), query)
         if not reply.ok:
             return reply, Read((), None)
         entries += reply.body["events"]
-        rows += thing_count(reply.body["events"])
         after = reply.body["next"]
         if after is None:
             return reply, Read(entries, None)
-        if len(entries) >= ENTRIES_MOST or rows >= ROWS_MOST or monotonic() >= ends_s:
+        if len(entries) >= ENTRIES_MOST or monotonic() >= ends_s:
             return reply, Read(entries, int(after.partition("-")[0]))
+        limit = min(limit * GROWTH, LIMIT_MOST, ENTRIES_MOST - len(entries))
 
 
 def _landed(since: str) -> int | None:

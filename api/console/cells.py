@@ -8,7 +8,7 @@ import msgspec
 from api.console.formats import DASH, moment, number, span
 from api.report_views import Column, ReportView, json_member
 
-__all__ = ["Cell", "Heading", "cells", "headings", "name_of"]
+__all__ = ["Cell", "Form", "Heading", "cells", "figure_text", "headings", "name_of"]
 
 Form = Literal["moment", "span", "percent", "number", "text", "entries"]
 MOMENTS: Final = frozenset({"flapping_since_ms", "start_ms", "end_ms", "restored_ms", "last_ms"})
@@ -81,7 +81,7 @@ def name_of(view: ReportView, row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the parts of a row's name: `broker`, its cluster and its name; of incidents type, time and key."""
     columns = _named_by(view)
     if columns != ("unit",):
-        return tuple(filter(None, (_text(row[json_member(one)], _form_of(one)) for one in columns)))
+        return tuple(filter(None, (figure_text(row[json_member(one)], _form_of(one)) for one in columns)))
     kind, _, rest = str(row["unit"]).partition(":")
     parts = {"broker": 2, "slot": 3}.get(kind, 1)
     return (kind, *rest.split(":", parts - 1))
@@ -103,16 +103,17 @@ def _cell(value: Any, heading: Heading, most: float) -> Cell:
     if heading.barred and isinstance(value, int | float):
         whole = 1.0 if heading.form == "percent" else most
         bar = min(max(value / whole, 0.0), 1.0) if whole > 0 else None
-    return Cell(_text(value, heading.form), bar)
+    return Cell(figure_text(value, heading.form), bar)
 
 
-def _text(value: Any, form: Form) -> str:
+def figure_text(value: Any, form: Form) -> str:
+    """Return a value of a cell as text, a dash for none."""
     if value is None:
         return DASH
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_text(one, form)}" for name, one in value.items()) or DASH
+        return ", ".join(f"{name} {figure_text(one, form)}" for name, one in value.items()) or DASH
     if isinstance(value, list | tuple):
-        return ", ".join(_text(one, form) for one in value) or DASH
+        return ", ".join(figure_text(one, form) for one in value) or DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -4,6 +4,7 @@ Entries are as the API answers them, newest first. One that another program dama
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import Any, Final, Literal
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from mqns.event_words import queues_change
 from rocketmq_remoting.typed import converted
 
-__all__ = ["SUBJECTS", "Actor", "Changed", "Net", "Subject", "actors", "net", "thing_count"]
+__all__ = ["SUBJECTS", "Actor", "Changed", "Net", "Subject", "actors", "net"]
 
 Entry = Mapping[str, Any]
 Key = tuple[str, ...]
@@ -29,11 +30,17 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Net(msgspec.Struct, frozen=True):
-    """All that is not as it was, by name; `counts` by verb. `as_before` changed and are as they were again."""
+    """What is not as it was: the first of it by name, and how many there are in all, by verb. `as_before` changed and
+    are as they were again."""
 
-    changed: tuple[Changed, ...]
+    first: tuple[Changed, ...]
     counts: Mapping[str, int]
     as_before: int
+
+    @property
+    def total(self) -> int:
+        """How many things are not as they were."""
+        return sum(self.counts.values())
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -58,9 +65,9 @@ class Actor(msgspec.Struct, frozen=True):
     entries: int
 
 
-def net(subject: Subject, entries: Sequence[Entry]) -> Net:
-    """Return what became of the things of a subject; what a broker took away with it, or brought back, is listed as far
-    as entries of this time say what it was before."""
+def net(subject: Subject, entries: Sequence[Entry], most: int) -> Net:
+    """Return what became of the things of a subject, the first `most` of them by name. What a broker took away with it,
+    or brought back, is listed as far as entries of this time say what it was before."""
     states: dict[Key, tuple[Any, Any]] = {}
     there: dict[str, list[Key]] = defaultdict(list)
     left: set[str] = set()
@@ -73,23 +80,21 @@ def net(subject: Subject, entries: Sequence[Entry]) -> Net:
                 if key in states or key[-1] not in left:
                     states[key] = (states[key][0] if key in states else before, after)
                     there[key[-1]].append(key)
-    changed = tuple(
-        Changed(key, _verb(subject, before, after), subject.text(before, after))
-        for key, (before, after) in sorted(states.items())
-        if before != after
+    changed = {key: state for key, state in states.items() if state[0] != state[1]}
+    return Net(
+        tuple(
+            Changed(key, _verb(subject, *changed[key]), subject.text(*changed[key]))
+            for key in nsmallest(most, changed)
+        ),
+        Counter(_verb(subject, *state) for state in changed.values()),
+        len(states) - len(changed),
     )
-    return Net(changed, Counter(one.verb for one in changed), len(states) - len(changed))
 
 
 def _broker_gone(entry: Entry) -> str | None:
     """Return the broker whose last member an entry removes."""
     data = entry["data"]
     return str(data.get("broker")) if entry["kind"] == "broker_removed" and data.get("addrs") == {} else None
-
-
-def thing_count(entries: Iterable[Entry]) -> int:
-    """Return how many rows entries have: what a page of changes costs."""
-    return sum(len(rows) for entry in entries if isinstance(rows := entry["data"].get("rows"), list))
 
 
 def actors(entries: Iterable[Entry]) -> list[Actor]:
@@ -113,14 +118,14 @@ def _verb(subject: Subject, before: Any, after: Any) -> str:
 def _readable(subject: Subject, entry: Entry) -> list[State]:
     """Return what an entry says of things; nothing of one whose fields are other ones than a name server writes."""
     try:
-        return [(tuple(map(str, key)), before, after) for key, before, after in subject.states(entry)]
+        return list(subject.states(entry))
     except (LookupError, TypeError, ValueError):
         return []
 
 
 def _members(entry: Entry) -> Iterator[State]:
     data = entry["data"]
-    key, there = (data["broker"], f"{data['id']}={data['addr']}"), data["cluster"]
+    key, there = (str(data["broker"]), f"{data['id']}={data['addr']}"), data["cluster"]
     yield (key, None, there) if entry["kind"] == "broker_registered" else (key, there, None)
 
 
@@ -129,7 +134,11 @@ def _attributes(entry: Entry) -> Iterator[State]:
     for name in data:
         if name.endswith("_before"):
             attribute = name.removesuffix("_before")
-            yield (data["broker"], data["addr"], attribute), _there(data[name]), _there(data.get(attribute))
+            yield (
+                (str(data["broker"]), str(data["addr"]), attribute),
+                _there(data[name]),
+                _there(data.get(attribute)),
+            )
 
 
 def _there(value: Any) -> str:
@@ -152,13 +161,13 @@ def _static_topics(entry: Entry) -> Iterator[State]:
 
 def _drains(entry: Entry) -> Iterator[State]:
     data = entry["data"]
-    yield (data["broker"],), data.get("before"), data.get("after")
+    yield (str(data["broker"]),), data.get("before"), data.get("after")
 
 
 def _values(entry: Entry) -> Iterator[State]:
     data = entry["data"]
     before, after = (data.get(f"{name}_bytes", data.get(name)) for name in ("before", "after"))
-    yield (data["kv_ns"], data["key"]), before, after
+    yield (str(data["kv_ns"]), str(data["key"])), before, after
 
 
 def _settings(entry: Entry) -> Iterator[State]:

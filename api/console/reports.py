@@ -31,7 +31,9 @@ class Line(msgspec.Struct, frozen=True):
 @bp.get("/reports")
 def reports() -> Response:
     """Which reports there are"""
-    return show("reports.html", "reports", reply=ask("GET", path("reports")), views=VIEWS)
+    reply = ask("GET", path("reports"))
+    absent = reply.kind == "report-not-found"  # which is a state of this page, and no error
+    return show("reports.html", "reports", replies=() if absent else (reply,), reply=reply, views=VIEWS)
 
 
 @bp.get("/reports/<name>")
