@@ -23,7 +23,6 @@ CONSOLE: Final = (
     *("console.kv_namespaces", "console.add_kv_value", "console.kv_table", "console.clear_kv_table"),
     *("console.kv_value", "console.change_kv_value"),
     *("console.settings", "console.setting", "console.change_setting"),
-    *("console.static_file", "console.no_page"),
     *("console.brokers_page", "console.broker_page", "console.drain_broker", "console.end_drain"),
     *(
         "console.write_permission",
@@ -32,6 +31,9 @@ CONSOLE: Final = (
         "console.end_listed_drain",
     ),
     *("console.topics_page", "console.topic_page", "console.set_queues", "console.delete_topic"),
+    *("console.events", "console.between", "console.audit", "console.findings"),
+    *("console.reports", "console.report", "console.history"),
+    *("console.static_file", "console.no_page"),
 )
 """Pages: what they show and change they ask the API for, by the right of their caller."""
 READ: Final = (

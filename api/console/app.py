@@ -5,14 +5,32 @@ from flask import request
 
 from api import watch
 from api.caller import TOKEN_HEADER
-from api.console import brokers, drains, failures, kv, login, overview, settings, static_files, topics
+from api.console import (
+    between,
+    brokers,
+    drains,
+    failures,
+    findings,
+    history,
+    kv,
+    login,
+    overview,
+    reports,
+    settings,
+    static_files,
+    timeline,
+    topics,
+)
 from api.console.blueprint import NAME, bp
 from api.console.session import EXTENSION, Sessions
 from api.name_server import NameServer
 
 __all__ = ["PAGES", "bp", "install"]
 
-PAGES = (overview, brokers, drains, topics, kv, settings, login, static_files, failures)
+PAGES = (
+    *(overview, brokers, topics, drains, timeline, between, findings, reports, history, kv, settings),
+    *(login, static_files, failures),
+)
 """Each has put its views on the blueprint."""
 bp.add_url_rule("/changes", "changes", watch.watch)  # as /v1/watch, by the session's token
 

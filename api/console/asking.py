@@ -20,7 +20,7 @@ from api.trusted_proxies import FORWARDED
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Headers", "Reply", "ask", "path"]
+__all__ = ["Headers", "Query", "Reply", "ask", "path"]
 
 Query = Mapping[str, str | int | None]
 Headers = Mapping[str, str]

@@ -12,8 +12,11 @@ from api.console import formats
 from api.console.asking import Reply, ask, path
 from api.console.blueprint import PREFIX, bp
 from api.console.session import form_proof
+from api.console.times import as_typed
 from api.path_names import encoded
+from mqns.event_words import words_of
 from registry.errors import StoreUnavailable
+from rocketmq_remoting.permission import perm_text
 
 __all__ = ["SECTIONS", "Section", "SessionOver", "here", "is_live_part", "link", "may", "see_other", "show"]
 
@@ -127,8 +130,16 @@ def _form_proof() -> str:
         return ""
 
 
-FUNCTIONS: Final[Mapping[str, Any]] = {"link": link, "here": here, "may": may, "AccessClass": AccessClass}
+FUNCTIONS: Final[Mapping[str, Any]] = {
+    "link": link,
+    "here": here,
+    "may": may,
+    "words": words_of,
+    "AccessClass": AccessClass,
+}
 bp.app_template_filter("moment")(formats.moment)
 bp.app_template_filter("span")(formats.span)
 bp.app_template_filter("number")(formats.number)
 bp.app_template_filter("permission")(formats.permission)
+bp.app_template_filter("perm")(perm_text)
+bp.app_template_filter("typed")(as_typed)
