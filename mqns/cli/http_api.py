@@ -100,6 +100,13 @@ def http_url(given: str) -> str:
     return f"{scheme}://{login}{at}{address}" + (path and f"/{path}")
 
 
+def without_login(url: str) -> str:
+    """Return an `http_url` without the login that it may have."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+
+
 def bearer(token: str | None) -> Mapping[str, str]:
     """Return the header that shows a token, none without one."""
     return NO_HEADERS if token is None else {"Authorization": f"Bearer {token}"}

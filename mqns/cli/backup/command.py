@@ -11,7 +11,7 @@ from mqns.cli.backup.restoring import Restoring, expect_settable
 from mqns.cli.backup.state import Part, SavedDrain, State, is_shared, read_state, was_set
 from mqns.cli.commands import command
 from mqns.cli.exit_codes import NotFound
-from mqns.cli.http_api import Http, HttpApi, HttpError
+from mqns.cli.http_api import Http, HttpApi, HttpError, without_login
 from mqns.cli.output import Document, lines, table
 from mqns.cli.previews import approved, named_text
 from mqns.cli.settings import CommandContext
@@ -128,9 +128,7 @@ def _taken(api: HttpApi) -> Backup:
         if drain is None:
             raise HttpError(f"the drain of broker {name} is damaged: set it again, or end it (mqns undrain)")
         drains[name] = drain
-    scheme, _, rest = api.url.partition("://")
-    url = f"{scheme}://{rest.rpartition('@')[2]}"
-    return Backup(taken_millis, Server(url), state.kv, state.settings, drains)
+    return Backup(taken_millis, Server(without_login(api.url)), state.kv, state.settings, drains)
 
 
 def _parts(text: str) -> frozenset[Part]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mqns.cli.backup import file as files
 from mqns.cli.backup.file import Backup, Server, backup_text, read_backup, write_backup
@@ -27,6 +28,12 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "backup.json"
     write_backup(path, backup_text(BACKUP))
     assert read_backup(path) == BACKUP
+
+
+def test_the_order_of_names_makes_no_other_file() -> None:
+    tables = {"b": {"y": "1", "x": "2"}, "a": {}}
+    reordered = {"a": {}, "b": {"x": "2", "y": "1"}}
+    assert backup_text(replace(BACKUP, kv=tables)) == backup_text(replace(BACKUP, kv=reordered))
 
 
 DAMAGE: list[tuple[str, dict[str, Any], str]] = [
