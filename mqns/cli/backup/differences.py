@@ -26,8 +26,11 @@ class KVChange(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> int:
-        """Characters by which values grow. Changes go in its order, so that no step needs more room than the end."""
-        return len(self.after or "") - len(self.before or "")
+        """Bytes by which the namespace grows. Changes go in its order, so that none needs more room than the end."""
+        return self._bytes(self.after) - self._bytes(self.before)
+
+    def _bytes(self, value: str | None) -> int:
+        return 0 if value is None else len(self.key.encode()) + len(value.encode())
 
 
 class Differences(msgspec.Struct, frozen=True):
@@ -51,7 +54,7 @@ def differences(before: State, saved: State, now_millis: int, *, delete: bool) -
     drains = {name: drain for name, drain in saved.drains.items() if drain is not None and name not in over}
     changes = [*_put(before, saved), *(_deleted(before, saved) if delete else ())]
     return Differences(
-        tuple(sorted(changes, key=lambda change: (change.after is not None, change.growth, change.name))),
+        tuple(sorted(changes, key=lambda change: (change.growth, change.name))),
         {key: text for key, text in saved.settings.items() if before.settings.get(key) != text},
         {name: drain for name, drain in sorted(drains.items()) if before.drains.get(name) != drain},
         tuple(sorted(before.drains.keys() - drains.keys())) if delete else (),

@@ -18,8 +18,9 @@ KV_MOST: Final = 256 << 20
 START: Final = frozenset({"file", "environment", "command line"})
 """Sources of values that a process was started with."""
 MASK: Final = "***"
-SECRET_ENDS: Final = ("assword", "edisUrl")
-"""Ends of the names of options that are, or may have in them, a password."""
+"""What a redis-namesrv shows in the place of a secret, also in a URL."""
+STORE_URL: Final = "edisUrl"
+"""The end of the names of options that are a URL of a store."""
 
 KVTables: TypeAlias = Mapping[str, Mapping[str, str]]
 
@@ -81,7 +82,7 @@ def read_settings(api: HttpApi, wanted: Callable[[OptionDocument], bool]) -> dic
 
 def is_shared(option: OptionDocument) -> bool:
     """Return whether all workers share a value of it that is no secret."""
-    return option.shared is not None and MASK not in option.shared and not option.key.endswith(SECRET_ENDS)
+    return option.shared is not None and MASK not in option.shared and not option.key.endswith(STORE_URL)
 
 
 def was_set(option: OptionDocument) -> bool:

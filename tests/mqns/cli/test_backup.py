@@ -15,7 +15,7 @@ from mqns.cli.backup import state
 from mqns.cli.backup.restoring import Restoring
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.http_api import HttpApi
-from registry.options.catalogue import CATALOGUE, SECRETS
+from registry.options.catalogue import SECRETS
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, http_side, run
@@ -167,9 +167,12 @@ def test_two_backups_of_the_same_state_differ_in_their_time_alone(sides: list[Si
 
 def test_no_secret_is_in_a_backup(sides: list[Side]) -> None:
     side = sides[0]
-    hidden = {*SECRETS, *(option.key for option in CATALOGUE if option.key.endswith("edisUrl"))}
+    secrets = dict.fromkeys(SECRETS, "hunter2") | {
+        "redisUrl": "redis://:hunter2@host",
+        "rqRedisUrl": "redis://host",
+    }
     with side.server.store() as store:
-        store.hset(side.server.keys.settings, mapping=dict.fromkeys(hidden, "redis://:hunter2@host"))
+        store.hset(side.server.keys.settings, mapping=secrets)
     side.set(SETTING, "8")
     ended = side("backup")
     assert ended.document["settings"] == {SETTING: "8"}
@@ -177,16 +180,13 @@ def test_no_secret_is_in_a_backup(sides: list[Side]) -> None:
 
 
 def test_what_a_server_was_started_with_is_left_out(launch: Callable[..., NameServer]) -> None:
-    server = launch(orderMessageEnable="true", returnOrderTopicConfigToBroker="false")
+    given = {"orderMessageEnable": "true", "returnOrderTopicConfigToBroker": "false", SETTING: "5"}
+    server = launch(**given)
     url = http_side(server)
     assert run("backup", "--http", url).document["settings"] == {}
-    for key in ("orderMessageEnable", "enableTopicList"):
-        body = {"settings": {key: "false"}}
-        httpx.patch(f"{url}/v1/settings", json=body).raise_for_status()
-    assert run("backup", "--http", url).document["settings"] == {
-        "enableTopicList": "false",
-        "orderMessageEnable": "false",
-    }
+    changed = {"enableTopicList": "false", "orderMessageEnable": "false", SETTING: "7"}
+    httpx.patch(f"{url}/v1/settings", json={"settings": changed}).raise_for_status()
+    assert run("backup", "--http", url).document["settings"] == changed
 
 
 def test_what_the_file_has_not_is_removed_with_delete_alone(sides: list[Side], file: Path) -> None:
@@ -210,6 +210,19 @@ def test_what_the_file_has_not_is_removed_with_delete_alone(sides: list[Side], f
     ]
     assert side("restore", str(file), "--delete", "-o", "json").document["undrained"] == ["broker-b"]
     assert side.saved() == {"kv": {"kept": {"a": "1"}}, "settings": {}, "drains": {}}
+
+
+@pytest.mark.parametrize("part", ["kv", "settings", "drains"])
+def test_one_part_alone(sides: list[Side], file: Path, part: str) -> None:
+    first, second = sides
+    first.fill()
+    second.scene.f3()
+    first("backup", str(file))
+    second.put_values("own", {"a": "1"})
+    second.drain("broker-a", owner="bob")
+    before = second.saved()
+    assert second("restore", str(file), "--delete", "--only", part).code == ExitCode.OK
+    assert second.saved() == before | {part: first.saved()[part]}
 
 
 def test_a_dry_run_shows_what_differs_and_changes_nothing(sides: list[Side], file: Path) -> None:
