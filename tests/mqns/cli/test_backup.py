@@ -392,13 +392,14 @@ def test_a_value_that_is_refused_ends_it_with_what_was_done(sides: list[Side], f
 def test_a_full_namespace_needs_no_more_room_on_the_way(
     launch: Callable[..., NameServer], file: Path
 ) -> None:
-    url = http_side(launch(maxKvKeys="2", maxKvNamespaceBytes="64"))
+    url = http_side(launch(maxKvKeys="3", maxKvNamespaceBytes="64"))
     at = f"{url}/v1/kv/full"
-    httpx.put(at, json={"table": {"a": "y" * 40, "c": "z"}}).raise_for_status()
+    full = {"a": "", "c": "z", "d": "y" * 40}
+    httpx.put(at, json={"table": full}).raise_for_status()
     assert run("backup", str(file), "--http", url).code == ExitCode.OK
-    httpx.put(at, json={"table": {"b": "z" * 10, "c": "z" * 40}}).raise_for_status()
-    assert run("restore", str(file), "--delete", "--http", url).words[1] == ["kv", "2", "1"]
-    assert httpx.get(at).json()["table"] == {"a": "y" * 40, "c": "z"}
+    httpx.put(at, json={"table": {"b": "", "c": "z" * 40, "d": "y"}}).raise_for_status()
+    assert run("restore", str(file), "--delete", "--http", url).words[1] == ["kv", "3", "1"]
+    assert httpx.get(at).json()["table"] == full
 
 
 def test_a_damaged_drain_is_named_and_no_file_is_written(sides: list[Side], file: Path) -> None:
