@@ -276,7 +276,7 @@ def test_a_value_that_changed_meanwhile_is_left_as_it_is(
 ) -> None:
     side = sides[0]
     side.put_values("first", {"0": "0"})
-    side.put_values("raced", {"a": "22"})
+    side.put_values("raced", {"a": "22222"})  # grows by more, so comes later
     side("backup", str(file))
     side.put_values("first", {})
     side.put_values("raced", before)
