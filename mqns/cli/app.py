@@ -19,12 +19,14 @@ from mqns.cli import (
     topics,
     watch,
 )
+from mqns.cli.backup import command as backup
 from mqns.cli.commands import add_common_options, new_app
 from mqns.cli.doctor import command as doctor
 from mqns.cli.variables import misspelt
 
 LOOK_PANEL: Final = "Look"
 CHANGE_PANEL: Final = "Change"
+BACKUP_PANEL: Final = "Back up"
 MQADMIN_PANEL: Final = "As mqadmin has them"
 
 BEGIN: Final = """RocketMQ name servers at a shell: Java's, and redis-namesrv's.
@@ -44,4 +46,5 @@ for group in (routes, clusters, drain_list, topics, server_settings, watch, even
 access.add_look(app, LOOK_PANEL)
 for group in (kv, permissions, drains, config, access, agent):
     group.add(app, CHANGE_PANEL)
+backup.add(app, BACKUP_PANEL)
 mqadmin.add(app, MQADMIN_PANEL)

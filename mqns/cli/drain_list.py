@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.http_api import Http, HttpApi, HttpError
+from mqns.cli.http_api import Http, HttpApi
 from mqns.cli.moments import utc_text
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError
 
 PAGE: Final = 1000
-PAGES_MAX: Final = 100
 UNKNOWN: Final = "-"
 
 
@@ -84,15 +82,8 @@ def drains(settings: CommandContext, http: Http) -> None:
 
 def read_drains(api: HttpApi) -> list[DrainDocument]:
     """Return all drains in force, sorted by broker name. Raises HttpError, ConnectError, CallTimeout."""
-    documents: list[DrainDocument] = []
-    after = ""
-    for _ in range(PAGES_MAX):
-        page = api.request(DrainPage, "GET", f"/v1/drains?limit={PAGE}&after={quote(after, safe='')}")
-        documents += page.drains
-        if page.next is None:
-            return documents
-        after = page.next
-    raise HttpError(f"over {PAGES_MAX} pages of drains")
+    pages = api.pages(DrainPage, f"/v1/drains?limit={PAGE}")
+    return [drain for page in pages for drain in page.drains]
 
 
 def states_if_asked(

@@ -89,7 +89,7 @@ def drain(
     body = {"owner": name, "reason": reason, "untilMillis": until_millis}
 
     def preview(broker: str) -> Preview:
-        return preview_by_http(api, f"drain {broker} for {name}: {reason}", "PUT", _path(broker), body)
+        return preview_by_http(api, f"drain {broker} for {name}: {reason}", "PUT", drain_path(broker), body)
 
     if not approved(settings, lambda: [preview(broker) for broker in brokers]):
         return
@@ -113,7 +113,7 @@ def undrain(settings: CommandContext, brokers: Brokers, http: Http) -> None:
     api = settings.http_api(http)
 
     def preview(broker: str) -> Preview:
-        return preview_by_http(api, f"end the drain of {broker}", "DELETE", _path(broker))
+        return preview_by_http(api, f"end the drain of {broker}", "DELETE", drain_path(broker))
 
     if not approved(settings, lambda: [preview(broker) for broker in brokers]):
         return
@@ -191,7 +191,7 @@ def _with_left(failure: ClientError, brokers: list[str]) -> ClientError:
 def _standing(api: HttpApi, broker: str) -> _StandingJson | None:
     """Return the drain that is in force; None without one, and for a damaged one."""
     try:
-        return api.request(_StandingJson, "GET", _path(broker))
+        return api.request(_StandingJson, "GET", drain_path(broker))
     except HttpError as error:
         if error.kind not in (NOT_DRAINED, DAMAGED):
             raise
@@ -203,11 +203,12 @@ def _end(drain: _StandingJson) -> str:
 
 
 def _request_drain(api: HttpApi, method: str, broker: str, body: object = None) -> DrainDocument:
-    done = api.request(_DrainJson, method, _path(broker), body)
+    done = api.request(_DrainJson, method, drain_path(broker), body)
     return DrainDocument(broker, done.event_id is not None, done.topic_count)
 
 
-def _path(broker: str) -> str:
+def drain_path(broker: str) -> str:
+    """Return the path of a broker's drain."""
     return f"/v1/brokers/{name_in_path(broker)}/drain"
 
 

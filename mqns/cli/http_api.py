@@ -2,9 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -16,6 +16,7 @@ from mqns.errors import AddressError, CallTimeout, ClientError, ConfigError, Con
 from rocketmq_remoting.typed import decoded
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Page")
 SCHEMES: Final = ("http", "https")
 OK: Final = 200
 TOO_MANY: Final = 429
@@ -28,6 +29,7 @@ ANSWER_MOST: Final = 64 << 20
 """Bytes of an answer; a page of 1,000 brokers has some hundred thousand."""
 WHAT_IS_IT_S: Final = 2.0
 """How long is waited for HTTP where no name server answered."""
+PAGES_MAX: Final = 100
 AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 """How an answer is asked for, and read: one compressed twice has a thousand times a thousand bytes for one."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -60,6 +62,13 @@ class HttpError(ClientError):
         self.kind = kind
 
 
+class Page(Protocol):
+    """A page of a list; `next` is the name after which the rest begins, None on the last."""
+
+    @property
+    def next(self) -> str | None: ...
+
+
 class _Problem(msgspec.Struct):
     detail: str
     type: str = ""
@@ -89,6 +98,13 @@ def http_url(given: str) -> str:
     if has_scheme:
         address = host if address.startswith(host) else address.removesuffix(f":{HTTP_PORT}")
     return f"{scheme}://{login}{at}{address}" + (path and f"/{path}")
+
+
+def without_login(url: str) -> str:
+    """Return an `http_url` without the login that it may have."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
 
 
 def bearer(token: str | None) -> Mapping[str, str]:
@@ -181,6 +197,19 @@ class HttpApi:
             reason = f"status {status}, and no answer of a redis-namesrv"
             raise HttpError(f"{self.url}: {reason}") from None
         return found, etag
+
+    def pages(self, shape: type[P], path: str) -> Iterator[P]:
+        """Yield the pages of a list, whose path has a query already.
+
+        Raises HttpError also for over PAGES_MAX pages; ConnectError, CallTimeout."""
+        after = ""
+        for _ in range(PAGES_MAX):
+            page = self.request(shape, "GET", f"{path}&after={quote(after, safe='')}")
+            yield page
+            if page.next is None:
+                return
+            after = page.next
+        raise HttpError(f"{self.url}{path}: over {PAGES_MAX} pages")
 
     def now_millis(self) -> int:
         """Return the time by the clock of the server's store. Raises HttpError also where the server is not ready."""

@@ -173,7 +173,7 @@ def _read(settings: CommandContext, namespace: str, key: str) -> KVDocument:
 def _read_by_http(settings: CommandContext, namespace: str, key: str, url: str) -> TaggedKVDocument:
     api = settings.http_api(url)
     try:
-        stored, etag = api.request_tagged(_ValueJson, "GET", _path(namespace, key))
+        stored, etag = api.request_tagged(_ValueJson, "GET", value_path(namespace, key))
     except HttpError as error:
         if error.kind == "config-not-found":
             raise NotFound(f"no key {key} in namespace {namespace}") from None
@@ -192,7 +192,7 @@ def _change_by_http(
     """Set a value, or delete it (None). Raises HttpError, also where a condition does not hold."""
     api = settings.http_api(url)
     method, body = ("DELETE", None) if value is None else ("PUT", {"value": value})
-    path = _path(namespace, key)
+    path = value_path(namespace, key)
     change = f"{'delete' if value is None else 'set'} key {key} of namespace {namespace}"
     if value is not None:
         change += f" to {value}"
@@ -204,7 +204,8 @@ def _change_by_http(
     settings.output.show(document, lambda: lines([f"{what} in {api.url}"]))
 
 
-def _path(namespace: str, key: str) -> str:
+def value_path(namespace: str, key: str) -> str:
+    """Return the path of a value."""
     return f"/v1/kv/{name_in_path(namespace)}/{name_in_path(key)}"
 
 

@@ -13,7 +13,7 @@ from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError
 from rocketmq_remoting.route_changes import Named, QueueCounts, RouteChanges
 
-__all__ = ["Declined", "Preview", "approved", "preview_by_http"]
+__all__ = ["Declined", "Preview", "approved", "named_text", "preview_by_http"]
 
 DRY_RUN: Final = "?dryRun=true"
 QUESTION: Final = "Go on?"
@@ -87,24 +87,25 @@ def _meaning(preview: Preview) -> Iterator[str]:
         yield "nothing changes: it is so already"
         return
     if preview.brokers is not None and preview.brokers.count:
-        yield f"brokers: {_named(preview.brokers)}"
+        yield f"brokers: {named_text(preview.brokers)}"
     routes = preview.routes
     if routes is None:
         return
     if not routes.changed.count:
         yield "no route changes"
         return
-    yield f"routes that change: {_named(routes.changed)}"
+    yield f"routes that change: {named_text(routes.changed)}"
     if routes.ended.count:
-        yield f"left without a broker: {_named(routes.ended)}"
+        yield f"left without a broker: {named_text(routes.ended)}"
     if routes.unwritable.count:
-        yield f"left without a queue to write to: {_named(routes.unwritable)}"
+        yield f"left without a queue to write to: {named_text(routes.unwritable)}"
     yield f"queues to read: {_counts(routes.read_queues)}; to write: {_counts(routes.write_queues)}"
     if routes.unexamined:
         yield f"not looked at: {routes.unexamined} more topics"
 
 
-def _named(named: Named) -> str:
+def named_text(named: Named) -> str:
+    """Return `2 (a, b)`; an ellipsis stands for names that are not shown."""
     more = ", …" if named.count > len(named.names) else ""
     return f"{named.count} ({', '.join(named.names)}{more})"
 

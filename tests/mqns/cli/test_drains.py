@@ -254,7 +254,10 @@ def test_a_list_without_end_is_left() -> None:
     endless = msgspec.json.encode({"drains": [], "next": "b"})
     with answering(lambda: whole(endless), 0) as url:
         ended = run("drains", "--http", url)
-    assert (ended.code, ended.err) == (ExitCode.REFUSED, "mqns: over 100 pages of drains\n")
+        assert (ended.code, ended.err) == (
+            ExitCode.REFUSED,
+            f"mqns: {url}/v1/drains?limit=1000: over 100 pages\n",
+        )
 
 
 def test_a_server_that_goes_away_is_told_with_what_is_left(unreachable: str) -> None:

@@ -17,7 +17,7 @@ from mqns.cli import http_api
 from mqns.cli.app import app
 from mqns.cli.doctor.facts import HttpFacts
 from mqns.cli.doctor.http_side import first_http_facts, more_http_facts
-from mqns.cli.http_api import HttpApi, HttpError, http_url
+from mqns.cli.http_api import HttpApi, HttpError, http_url, without_login
 from mqns.errors import CallTimeout, ConfigError, ConnectError
 
 LIMIT_S = 1.0
@@ -192,6 +192,11 @@ def test_a_release_without_a_list_of_drains_is_no_failure(monkeypatch: pytest.Mo
 )
 def test_the_port_may_be_left_out(given: str, url: str) -> None:
     assert http_url(given) == url
+
+
+def test_a_login_is_taken_out_of_a_url() -> None:
+    assert without_login("https://ops:a@b@name:8080/a@b") == "https://name:8080/a@b"
+    assert without_login("http://[::1]:8080") == "http://[::1]:8080"
 
 
 @pytest.mark.parametrize(

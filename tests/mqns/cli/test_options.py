@@ -238,7 +238,7 @@ def test_the_first_lines_of_help_say_what_to_type() -> None:
     assert "  mqns -n 10.0.0.1 brokers " in "\n".join(lines[:10])
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        *("Look:", "Change:", "As mqadmin has them:", "Options:", "Options of every command:")
+        *("Look:", "Change:", "Back up:", "As mqadmin has them:", "Options:", "Options of every command:")
     ]
     assert [line for line in lines[1:] if line.endswith("...")] == []
     for group in ("kv", "config", "permissions"):
