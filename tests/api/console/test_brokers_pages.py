@@ -112,7 +112,13 @@ def test_a_broker_with_all_that_is_known_of_it(http: Http) -> None:
     registered(http, cluster="c2", brokerAddr=SLAVE, brokerId=3, zoneName="zone-1", enableActingMaster=True)
     page = load(http, BROKER)
     assert page.status == 200
-    for said in ("master living,", "slave 3 living,", "127.0.1.1:10912", "1 filter servers", "none: by HTTP"):
+    for said in (
+        "master living,",
+        "slave 3 living,",
+        "HA 127.0.1.1:10912",
+        "1 filter server",
+        "none: by HTTP",
+    ):
         assert said in page.text, said
     for said in (
         "Clusters c1, c2",
