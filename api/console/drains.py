@@ -54,7 +54,8 @@ def drain_broker(name: str) -> Response:
             method="PUT",
             target=path("brokers", name, "drain"),
             body={"owner": owner, "reason": reason, "untilMillis": until_ms},
-            remark=f"Routes show its topics without write permission {end}, whatever it registers.",
+            remark=f"Routes show its topics without write permission {end}, whatever it registers. "
+            f"Owner: {owner}. Reason: {reason}.",
         )
     )
 

@@ -50,6 +50,14 @@
     open();
   }
 
+  // A search finds while it is typed; its address follows, to be shared and come back to.
+  for (const search of document.querySelectorAll('form[role="search"][hx-get]')) {
+    search.addEventListener("htmx:after:swap", () => {
+      const given = [...new FormData(search)].filter(([, value]) => value !== "");
+      history.replaceState(null, "", `${search.action}?${new URLSearchParams(given)}`);
+    });
+  }
+
   // A login is kept by browsers over HTTPS and on this machine only.
   const warning = document.getElementById("insecure");
   if (warning && !window.isSecureContext) warning.hidden = false;

@@ -7,8 +7,11 @@ import redis as redis_py
 
 from api.app import create_app
 from api.console import brokers
+from registry.drivers import run
 from registry.keys import Keys
 from registry.options.catalogue import Options
+from registry.plans import Origin
+from registry.registration.register import Registration, register
 from tests.api.console.walk import load, press
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 from tests.api.test_brokers import set_lease
@@ -107,12 +110,28 @@ def test_hostile_names_are_text_and_lead_to_their_broker(http: Http) -> None:
         assert "<script>alert" not in followed.html + asked.html
 
 
+def test_an_empty_name_can_be_seen_and_followed(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    run(register(keys, Registration("c1", "", MASTER, 0), Origin("w1-1", "wire:127.0.1.1:1")), redis)
+    page = load(http, "/console/brokers")
+    assert page.links["\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"] == "/console/brokers/="
+    assert (
+        f"Members Address Role Lease Data version Since Connections {MASTER}"
+        in load(http, "/console/brokers/=").text
+    )
+
+
 def test_a_broker_with_all_that_is_known_of_it(http: Http) -> None:
     registered(http, zoneName="zone-1", haServerAddr="127.0.1.1:10912", filterServers=["127.0.1.1:8"])
     registered(http, cluster="c2", brokerAddr=SLAVE, brokerId=3, zoneName="zone-1", enableActingMaster=True)
     page = load(http, BROKER)
     assert page.status == 200
-    for said in ("master living,", "slave 3 living,", "127.0.1.1:10912", "1 filter servers", "none: by HTTP"):
+    for said in (
+        "master living,",
+        "slave 3 living,",
+        "HA 127.0.1.1:10912",
+        "1 filter server",
+        "none: by HTTP",
+    ):
         assert said in page.text, said
     for said in (
         "Clusters c1, c2",

@@ -29,6 +29,7 @@ def test_a_broker_is_drained_after_its_dry_run(http: Http) -> None:
     assert "Drain broker-a?" in asked.text
     assert "Topics that producers could not write to 1 TopicA" in asked.text
     assert "without write permission until the drain is ended" in asked.text
+    assert "Owner: al<b>ice. Reason: kernel <b>upgrade." in asked.text
     assert http.refused("GET", DRAIN) == (404, "drain-not-found", None)
     done = press(http, asked, "Drain it")
     assert http.ok("GET", DRAIN).items() >= {**WANTED, "untilMillis": None}.items()

@@ -37,6 +37,7 @@ def test_topics_are_searched_by_the_beginning_of_their_names(http: Http) -> None
     page = load(http, "/console/topics")
     assert page.links.keys() >= {"Orders", "TopicA", "TopicB"}
     assert load(http, page.links["TopicA"]).status == 200
+    assert 'hx-trigger="input changed delay:300ms"' in page.html  # while it is typed
     searched = load(http, "/console/topics?prefix=Topic")
     assert ("Orders" in searched.links, "TopicA" in searched.links) == (False, True)
     assert searched.form("Search").fields == [("prefix", "Topic"), ("cluster", "")]
@@ -132,7 +133,7 @@ def test_order_configuration_and_mappings_are_mentioned(
     http.ok("PUT", "/v1/kv/ORDER_TOPIC_CONFIG/TopicA", {"value": "broker-a:8 <b>"})
     http.ok("PATCH", "/v1/settings", {"settings": {"orderMessageEnable": True}})
     page = load(http, TOPIC)
-    assert "It is a static topic on 1 brokers" in page.text
+    assert "It is a static topic on 1 of these brokers" in page.text
     assert "Order configuration broker-a:8 <b>" in page.text
     assert "broker-a read and write static" in page.text
 
