@@ -28,6 +28,8 @@ FIRST_PAGE: Final = 20
 GROWTH: Final = 4
 """Entries of brokers that register thousands of topics are long: more are read at once as long as time is left."""
 ENTRIES_MOST: Final = 5000
+CHARACTERS_MOST: Final = 6_000_000
+"""A page reads no further behind so many: some 200,000 topics on brokers."""
 READ_S: Final = 0.05
 WHOLE_S: Final = 2.0
 """A page reads no further once it has read for so long; where all is asked for, for longer."""
@@ -81,17 +83,18 @@ def _times() -> tuple[str, str]:
 def _read(since: str, until: str, for_s: float) -> tuple[Reply, Read]:
     """Return the last answer of the API, and the entries of all."""
     entries: list[Mapping[str, Any]] = []
-    ends_s, limit, after = monotonic() + for_s, FIRST_PAGE, ""
+    ends_s, limit, characters, after = monotonic() + for_s, FIRST_PAGE, 0, ""
     while True:
         query: Query = {"order": "desc", "since": since, "until": until, "limit": limit, "after": after}
         reply = ask("GET", path("events"), query)
         if not reply.ok:
             return reply, Read((), None)
         entries += reply.body["events"]
+        characters += sum(len(text) for entry in reply.body["events"] for text in entry["fields"].values())
         after = reply.body["next"]
         if after is None:
             return reply, Read(entries, None)
-        if len(entries) >= ENTRIES_MOST or monotonic() >= ends_s:
+        if len(entries) >= ENTRIES_MOST or characters >= CHARACTERS_MOST or monotonic() >= ends_s:
             return reply, Read(entries, int(after.partition("-")[0]))
         limit = min(limit * GROWTH, LIMIT_MOST, ENTRIES_MOST - len(entries))
 

@@ -156,9 +156,9 @@ def test_no_damaged_entry_ends_the_page(name: str, value: Any) -> None:
 
 
 def test_actors_are_counted_without_their_ports() -> None:
-    names = ["http:h:1", "http:h:2", "wire:[::1]:9", "token:42", "http:user", None]
+    names = ["http:h:1", "http:h:2", "wire:[::1]:9", "token:a:42", "http:user", None]
     found = [(one.name, one.entries) for one in actors([{"actor": name} for name in names])]
-    assert found == [("http:h", 2), ("wire:[::1]", 1), ("token:42", 1), ("http:user", 1), ("", 1)]
+    assert found == [("http:h", 2), ("wire:[::1]", 1), ("token:a:42", 1), ("http:user", 1), ("", 1)]
 
 
 def test_the_page_says_what_changed_and_leads_to_the_entries(http: Http) -> None:
@@ -205,10 +205,12 @@ def test_what_is_too_much_to_read_is_said(http: Http, monkeypatch: pytest.Monkey
     assert "4 added" in shown.text
     whole = page(http.client, shown.links["Read up to 5\u202f000"])
     assert "10 entries were read: all of this time." in whole.text
-    monkeypatch.setattr(between, "ENTRIES_MOST", 6)
-    bounded = page(http.client, f"{whole.path}&")
-    assert "6 entries were read" in bounded.text
-    assert "Choose times that are nearer to one another" in bounded.text
+    for bound, most, read in (("ENTRIES_MOST", 6, 6), ("CHARACTERS_MOST", 1, 4)):
+        with monkeypatch.context() as bounds:
+            bounds.setattr(between, bound, most)
+            bounded = page(http.client, whole.path)
+        assert f"{read} entries were read" in bounded.text
+        assert "Choose times that are nearer to one another" in bounded.text
 
 
 def test_history_is_linked_where_the_pipeline_has_landed_it(http: Http, redis: redis_py.Redis) -> None:

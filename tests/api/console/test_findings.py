@@ -35,6 +35,20 @@ def test_a_hostile_name_is_text(http: Http) -> None:
     assert shown.links[name] == "/console/brokers/%3Cb%3Ex%3C%2Fb%3E"
 
 
+def test_the_worst_comes_first_whatever_the_order_of_the_answer(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [
+        {"severity": severity, "check": f"a-{severity}", "subjects": ["x"], "count": 3}
+        | dict.fromkeys(("what", "why", "advice", "command"), "")
+        for severity in ("info", "error", "warning")
+    ]
+    monkeypatch.setattr(findings, "ask", lambda *_: Reply(200, {"nowMillis": 0, "findings": found}))
+    text = page(http.client, "/console/findings").text
+    assert text.index("A error") < text.index("A warning") < text.index("A info")
+    assert text.count("x and 2 others") == 3
+
+
 def test_nothing_found(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "ask", lambda *_: Reply(200, {"nowMillis": 0, "findings": []}))
     shown = page(http.client, "/console/findings")
