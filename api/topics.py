@@ -1,5 +1,6 @@
 """Topics: their names (206, 224), their queue data, and both set or deleted on the side (217, 216)."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from apiflask import APIBlueprint
@@ -21,8 +22,8 @@ bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
 
 
 class TopicsQuery(PageQuery):
-    """`cluster` leaves only topics with queue data of a broker in it, `broker` only those of that broker, `prefix` only
-    names that begin so."""
+    """`cluster` leaves only topics with queue data of a broker in it, `broker` only those of that broker (with both, if
+    the cluster lists it), `prefix` only names that begin so."""
 
     cluster: str | None = None
     broker: str | None = None
@@ -73,14 +74,13 @@ def topics(query_data: TopicsQuery) -> Topics:
 
 
 def _listed(keys: Keys, query: TopicsQuery) -> Plan[set[str]]:
-    if query.broker is not None and query.cluster is not None:
-        raise InvalidField("broker", "not together with cluster")
-    if query.broker is not None:
-        return (yield from topic_names_of(keys, (query.broker,), query.prefix))
+    if query.cluster is None and query.broker is None:
+        return (yield from topic_names(keys, query.prefix))
+    brokers: Sequence[str] = () if query.broker is None else (query.broker,)
     if query.cluster is not None:
-        brokers = yield from broker_names(keys, query.cluster)
-        return (yield from topic_names_of(keys, brokers, query.prefix))
-    return (yield from topic_names(keys, query.prefix))
+        listed = yield from broker_names(keys, query.cluster)
+        brokers = [name for name in listed if query.broker in (None, name)]
+    return (yield from topic_names_of(keys, brokers, query.prefix))
 
 
 @bp.get("/<topic>")
