@@ -5,7 +5,7 @@ from typing import Final
 
 from access.classes import OPEN, AccessClass
 
-__all__ = ["HTTP"]
+__all__ = ["CONSOLE", "HTTP"]
 
 OPEN_TO_ALL: Final = (
     "health.healthz",
@@ -18,6 +18,24 @@ OPEN_TO_ALL: Final = (
     "discovery.name_servers",  # clients cannot send tokens, and learn from it the address of the name server alone
     "discovery.name_servers_of_unit",
 )
+CONSOLE: Final = (
+    *("console.overview", "console.login_page", "console.login", "console.logout"),
+    *("console.kv_namespaces", "console.add_kv_value", "console.kv_table", "console.clear_kv_table"),
+    *("console.kv_value", "console.change_kv_value"),
+    *("console.settings", "console.setting", "console.change_setting"),
+    *("console.brokers_page", "console.broker_page", "console.drain_broker", "console.end_drain"),
+    *(
+        "console.write_permission",
+        "console.unregister_member",
+        "console.drains_page",
+        "console.end_listed_drain",
+    ),
+    *("console.topics_page", "console.topic_page", "console.set_queues", "console.delete_topic"),
+    *("console.events", "console.between", "console.audit", "console.findings"),
+    *("console.reports", "console.report", "console.history"),
+    *("console.static_file", "console.no_page"),
+)
+"""Pages: what they show and change they ask the API for, by the right of their caller."""
 READ: Final = (
     *("clusters.clusters", "clusters.cluster", "brokers.brokers", "brokers.broker", "routes.route"),
     *("topics.topics", "topics.topic", "kv.namespaces", "kv.table", "kv.value"),
@@ -39,7 +57,7 @@ CONFIG: Final = (
     *("access.principals", "access.create_token", "access.rotate_token", "access.revoke", "access.restore"),
 )
 AUDIT: Final = (
-    *("events.events", "watch.watch", "audit.audit", "doctor.doctor", "repairs.repairs"),
+    *("events.events", "watch.watch", "console.changes", "audit.audit", "doctor.doctor", "repairs.repairs"),
     *("history.diff", "history.route_at", "history.diff_of_topic", "history.permissions"),
     *("reports.reports", "reports.availability", "reports.churn", "reports.conflicts", "reports.detect"),
     *(
@@ -54,7 +72,7 @@ AUDIT: Final = (
 GRANTS: Final = frozenset({"access.create_token", "access.rotate_token", "access.revoke", "access.restore"})
 """What gives access or takes it: it outlives accessMode=observe, and so is refused while observing, too."""
 HTTP: Final[Mapping[str, AccessClass]] = {
-    **dict.fromkeys(OPEN_TO_ALL, OPEN),
+    **dict.fromkeys((*OPEN_TO_ALL, *CONSOLE), OPEN),
     **dict.fromkeys(READ, AccessClass.READ),
     **dict.fromkeys(BROKER, AccessClass.BROKER),
     **dict.fromkeys(ADMIN, AccessClass.ADMIN),

@@ -43,6 +43,7 @@ from api import (
     watch,
 )
 from api.allowed_hosts import AllowedHosts
+from api.console import app as console
 from api.counters import COUNTERS, count_requests
 from api.json_text import StrictJSON
 from api.name_server import EXTENSION, PROBE_TIMEOUT_S, NameServer, own_origin
@@ -119,6 +120,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     app.extensions[NAME_SERVER_LISTS] = NameServerLists(server)
     count_requests(app)
     cross_site.install(app)
+    console.install(app, server)
     guard.install(
         app,
         options,
@@ -134,6 +136,7 @@ def create_app(options: Options | None = None, *, redis: "redis_py.Redis | None"
     dry_run_answers.install(app)  # answers before they are compressed
     for subject in SUBJECTS:
         app.register_blueprint(subject.bp)
+    app.register_blueprint(console.bp)
     app.servers = openapi.SERVERS
     app.spec_processor(openapi.completed)
     return app

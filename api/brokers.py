@@ -95,19 +95,27 @@ class BrokerAnswer(Answer):
         )
 
 
+class BrokersQuery(PageQuery):
+    """`cluster` leaves only brokers that it lists, `prefix` only names that begin so."""
+
+    cluster: str | None = None
+    prefix: str = ""
+
+
 class Brokers(Answer):
     brokers: tuple[BrokerAnswer, ...]
     next: str | None
 
 
 @bp.get("")
-@bp.input(PageQuery, location="query")
+@bp.input(BrokersQuery, location="query")
 @bp.output(Brokers)
 @bp.doc(operation_id="listBrokers")
-def brokers(query_data: PageQuery) -> Brokers:
+def brokers(query_data: BrokersQuery) -> Brokers:
     """Brokers by name"""
     server = name_server()
-    names, after = page(server.run(broker_names(server.keys)), query_data)
+    listed_names = broker_names(server.keys, query_data.cluster, query_data.prefix)
+    names, after = page(server.run(listed_names), query_data)
     listed = server.run(brokers_named(server.keys, names))
     drains = drains_of(names)
     return Brokers(

@@ -9,15 +9,17 @@ from api.trusted_proxies import FORWARDED
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["actor_of", "caller_of", "client_in", "keep_proof", "proof_in", "token_in"]
+__all__ = ["TOKEN_HEADER", "actor_of", "caller_of", "client_in", "keep_proof", "proof_in", "token_in"]
 
 BEARER: Final = "bearer "
+TOKEN_HEADER: Final = "HTTP_AUTHORIZATION"
+"""As WSGI names it."""
 PROOF: Final = "namesrv.proof"
 
 
 def token_in(environ: "WSGIEnvironment") -> str | None:
     """Return the text of a request's Authorization that is to be a token; None without one, "" of another scheme."""
-    text: str | None = environ.get("HTTP_AUTHORIZATION")
+    text: str | None = environ.get(TOKEN_HEADER)
     if text is None:
         return None
     return text[len(BEARER) :].strip(" \t") if text.lower().startswith(BEARER) else ""

@@ -6,7 +6,7 @@ from api.name_server import name_server
 from api.paging import PageQuery, page
 from api.problems import Problem
 from api.shapes import Answer
-from registry.clusters import cluster_info
+from registry.clusters import cluster_info, cluster_names
 from rocketmq_remoting.cluster import ClusterInfo
 from rocketmq_remoting.route import BrokerData
 
@@ -33,9 +33,17 @@ class BrokerDataAnswer(Answer):
         )
 
 
+class ClustersQuery(PageQuery):
+    """`brokers` false: names alone, of all clusters with a broker, whether it lives or not."""
+
+    brokers: bool = True
+
+
 class Cluster(Answer):
+    """`brokerDatas` is null where names alone were asked for."""
+
     cluster: str
-    broker_datas: tuple[BrokerDataAnswer, ...]
+    broker_datas: tuple[BrokerDataAnswer, ...] | None
 
     @classmethod
     def of(cls, info: ClusterInfo, name: str) -> "Cluster":
@@ -52,12 +60,17 @@ class Clusters(Answer):
 
 
 @bp.get("")
-@bp.input(PageQuery, location="query")
+@bp.input(ClustersQuery, location="query")
 @bp.output(Clusters)
 @bp.doc(operation_id="listClusters")
-def clusters(query_data: PageQuery) -> Clusters:
+def clusters(query_data: ClustersQuery) -> Clusters:
     """Clusters by name"""
     server = name_server()
+    if not query_data.brokers:
+        names, after = page(server.run(cluster_names(server.keys)), query_data)
+        return Clusters(
+            clusters=tuple(Cluster(cluster=name, broker_datas=None) for name in names), next=after
+        )
     info = server.run(cluster_info(server.keys))
     names, after = page(tuple(info.cluster_addr_table), query_data)
     return Clusters(clusters=tuple(Cluster.of(info, name) for name in names), next=after)

@@ -18,7 +18,7 @@ from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import lacks, remark_of
 from api.access_records import AccessRecords
-from api.caller import actor_of, caller_of, client_in, keep_proof, proof_in, token_in
+from api.caller import TOKEN_HEADER, actor_of, caller_of, client_in, keep_proof, proof_in, token_in
 from api.tokens import Tokens
 from registry.errors import StoreUnavailable
 from registry.options.catalogue import Options
@@ -199,4 +199,4 @@ class Gate:
 
 def _challenge(environ: "WSGIEnvironment") -> str:
     """RFC 6750 section 3: whether a request that proves no principal has tried."""
-    return INVALID_TOKEN if "HTTP_AUTHORIZATION" in environ else "Bearer"
+    return INVALID_TOKEN if TOKEN_HEADER in environ else "Bearer"

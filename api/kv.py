@@ -79,7 +79,7 @@ def table(namespace: str, query_data: PageQuery) -> Table:
     """The values of a namespace by key"""
     server = name_server()
     values = server.run(kv.table(server.keys, namespace))
-    keys, after = page(sorted(values), query_data)
+    keys, after = page(values, query_data)
     return Table(namespace=namespace, table={key: values[key] for key in keys}, next=after)
 
 

@@ -24,6 +24,12 @@ def decoded(part: str) -> str:
     return unquote(part.removeprefix(LITERAL))
 
 
+def encoded(name: str) -> str:
+    """Return the part of a path that spells a name; behind `=` only where it would be another one without."""
+    part = quote(name, safe="")
+    return f"{LITERAL}{part}" if name in ("", ".", "..") else part
+
+
 def unreadable(path: str) -> str | None:
     """Return the first part of an application's path (as WSGI has it) that is no UTF-8, as it was sent; else None."""
     for part in path.split("/"):

@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.http import quote_etag
 
 from access.refusals import owner_remark
+from api.console.blueprint import NAME as CONSOLE
 from api.counters import COUNTERS
 from api.dry_run import dry_run
 from api.path_names import unreadable
@@ -121,7 +122,7 @@ def install(app: APIFlask) -> None:
 
     @app.before_request
     def refuse_other_than_json() -> None:
-        if request.routing_exception is not None:
+        if request.routing_exception is not None or request.blueprint == CONSOLE:
             return
         if request.method in WITH_BODY and not request.is_json:
             raise Problem(415, "", "the body has to be application/json")

@@ -9,12 +9,11 @@ from typing import Any, Final, Self, TypeVar, get_args
 import msgspec
 from apiflask import APIBlueprint
 from pydantic import Field, create_model
-from pydantic.alias_generators import to_camel
 
 from api.name_server import name_server
 from api.paging import PageQuery
 from api.problems import Problem
-from api.report_views import VIEWS, ReportView
+from api.report_views import VIEWS, ReportView, member_of
 from api.shapes import Answer
 from registry.errors import InvalidField
 from registry.plans import Call, call
@@ -40,11 +39,6 @@ TYPES: Final[dict[str, Any]] = {
     "map<string, double>": dict[str, float | None],
 }
 """The JSON type of a column by its SQL type."""
-
-
-def _member(column: str) -> str:
-    """Return the JSON member of a column: `up_ms` is `up_millis`."""
-    return f"{column.removesuffix('_ms')}_millis" if column.endswith("_ms") else column
 
 
 def _column(field: str) -> str:
@@ -161,7 +155,7 @@ def reports() -> Reports:
 def _row_class(report: ReportView) -> type[Row]:
     """Return what the API shows of a report's rows: its columns, and the window where there is one for each row."""
     members: dict[str, Any] = {
-        _member(column.name): TYPES[column.type] | None if column.nullable else TYPES[column.type]
+        member_of(column.name): TYPES[column.type] | None if column.nullable else TYPES[column.type]
         for column in report.columns
     }
     has_window = report.stored in ("windows", "units", "scores")
@@ -198,7 +192,7 @@ def _route(report: ReportView) -> None:
         (reply,) = run.replies
         more: dict[str, Any] = {"topics": _top_topics(reply)} if report.stored == "counts" else {}
         listed = [row.of(columns) for columns in _columns(report, reply)]
-        return body(**_page(run, row, listed, query_data, _sorting(report)), **more)
+        return body(**_page(run, row, listed, query_data, report.sorting), **more)
 
 
 for _view in VIEWS:
@@ -229,12 +223,6 @@ def _columns(report: ReportView, reply: Any) -> Iterator[dict[str, Any]]:
 
 def _top_topics(reply: dict[str, str]) -> tuple[ChangedTopic, ...]:
     return tuple(ChangedTopic(**topic) for topic in msgspec.json.decode(reply.get(TOP_TOPICS, "[]")))
-
-
-def _sorting(report: ReportView) -> str:
-    """Return the report's order in the words of the query: `-p50_ms` is `-p50Millis`."""
-    sign = "-" if report.order.startswith("-") else ""
-    return sign + to_camel(_member(report.order.removeprefix("-")))
 
 
 def _served(*reads: Call) -> Served:

@@ -1,5 +1,6 @@
 """Topics: their names (206, 224), their queue data, and both set or deleted on the side (217, 216)."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from apiflask import APIBlueprint
@@ -11,17 +12,21 @@ from api.paging import PageQuery, page
 from api.problems import Problem
 from api.shapes import NAME, Answer, Body, Many, Query, QueueDataAnswer, QueueDataBody, Written
 from registry.errors import InvalidField, TopicNotFound
+from registry.keys import Keys
 from registry.members import broker_names
+from registry.plans import Plan
 from registry.routes import read_route
-from registry.topics import all_topics, delete_topic, register_topic, topics_of_cluster
+from registry.topics import delete_topic, register_topic, topic_names, topic_names_of
 
 bp = APIBlueprint("topics", __name__, url_prefix="/v1/topics")
 
 
 class TopicsQuery(PageQuery):
-    """`cluster` leaves only topics with queue data of a broker in it, `prefix` only names that begin so."""
+    """`cluster` leaves only topics with queue data of a broker in it, `broker` only those of that broker (with both, if
+    the cluster lists it), `prefix` only names that begin so."""
 
     cluster: str | None = None
+    broker: str | None = None
     prefix: str = ""
 
 
@@ -60,17 +65,22 @@ class ClusterQuery(Query):
 def topics(query_data: TopicsQuery) -> Topics:
     """Topics by name"""
     server = name_server()
-    options, cluster, prefix = server.options(), query_data.cluster, query_data.prefix
-    switch = "enableAllTopicList" if cluster is None else "enableTopicList"
-    if not (options.enable_all_topic_list if cluster is None else options.enable_topic_list):
+    options, of_all = server.options(), query_data.cluster is None and query_data.broker is None
+    switch = "enableAllTopicList" if of_all else "enableTopicList"
+    if not (options.enable_all_topic_list if of_all else options.enable_topic_list):
         raise Problem(403, "switched-off", f"the setting {switch} is false")
-    plan = (
-        all_topics(server.keys, prefix)
-        if cluster is None
-        else topics_of_cluster(server.keys, cluster, prefix)
-    )
-    names, after = page(server.run(plan), query_data)
+    names, after = page(server.run(_listed(server.keys, query_data)), query_data)
     return Topics(topics=tuple(names), next=after)
+
+
+def _listed(keys: Keys, query: TopicsQuery) -> Plan[set[str]]:
+    if query.cluster is None and query.broker is None:
+        return (yield from topic_names(keys, query.prefix))
+    brokers: Sequence[str] = () if query.broker is None else (query.broker,)
+    if query.cluster is not None:
+        listed = yield from broker_names(keys, query.cluster)
+        brokers = [name for name in listed if query.broker in (None, name)]
+    return (yield from topic_names_of(keys, brokers, query.prefix))
 
 
 @bp.get("/<topic>")

@@ -29,6 +29,11 @@ class _Broker(msgspec.Struct, frozen=True, array_like=True):
         return BrokerData(self.cluster, self.name, addresses(self.members), self.acting, self.zone or None)
 
 
+def cluster_names(keys: Keys) -> Plan[set[str]]:
+    """Return the names of clusters with a broker, whether it lives or not, in no order."""
+    return (yield from members_of(keys.clusters))
+
+
 def cluster_info(keys: Keys) -> Plan[ClusterInfo]:
     """Return every broker with a living member, and the broker names of each cluster."""
     brokers = yield from _read(keys)

@@ -29,6 +29,7 @@
     ns:{<namespace>}:access:tokens          hash    token id -> {"hash","principal","created_ms","expires_ms",…}
     ns:{<namespace>}:access:revoked         hash    id of a credential or principal -> {"at_ms","by"}; since
     ns:{<namespace>}:access:used            hash    id of a credential -> Unix minute of its last use
+    ns:{<namespace>}:access:sessions        string  the key that seals the cookies of the console
     ns:{<namespace>}:access:reported        hash    "rules" -> those in force, end:<credential> -> its end (ms)
     ns:{<namespace>}:events                 stream  every change a client could see
     ns:{<namespace>}:events:meta            hash    inc, seq, renew_ms, tick_ms, follow_ms, behind_ms, started_ms, holds
@@ -127,6 +128,7 @@ class Keys:
     access_revoked = _Key("access:revoked")
     access_used = _Key("access:used")
     access_reported = _Key("access:reported")
+    access_sessions = _Key("access:sessions")
     events = _Key("events")
     events_meta = _Key("events:meta")
     events_offsets = _Key("events:offsets")

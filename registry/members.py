@@ -124,9 +124,10 @@ class LeaseClock(msgspec.Struct, frozen=True):
         return self.behind_ms if is_new else None
 
 
-def broker_names(keys: Keys) -> Plan[tuple[str, ...]]:
-    """Return all broker names, sorted."""
-    return tuple(sorted((yield from members_of(keys.brokers))))
+def broker_names(keys: Keys, cluster: str | None = None, prefix: str = "") -> Plan[tuple[str, ...]]:
+    """Return all broker names, or those that a cluster lists, sorted; with a prefix only those that begin so."""
+    listed = keys.brokers if cluster is None else keys.cluster(cluster)
+    return tuple(sorted((yield from members_of(listed, prefix))))
 
 
 def brokers(keys: Keys, names: Sequence[str]) -> Plan[tuple[Broker, ...]]:

@@ -39,9 +39,25 @@ class AllTopics(NamedTuple):
     settled: bool
 
 
-def all_topics(keys: Keys, prefix: str = "") -> Plan[tuple[str, ...]]:
-    """Return the names of all topics (206), or of those with a prefix."""
-    return (yield from in_order((yield from members_of(keys.topics, prefix))))
+def topic_names(keys: Keys, prefix: str = "") -> Plan[set[str]]:
+    """Return the names of all topics, or of those with a prefix, in no order."""
+    return (yield from members_of(keys.topics, prefix))
+
+
+def topic_names_of(keys: Keys, brokers: Collection[str], prefix: str = "") -> Plan[set[str]]:
+    """Return the names of topics with a prefix that any of these brokers has, in no order; unknown ones have none."""
+    topics: set[str] = set()
+
+    def take(topic: str, _: str) -> None:
+        topics.add(topic)
+
+    yield from _each_topic(keys, brokers, take, prefix)
+    return topics
+
+
+def all_topics(keys: Keys) -> Plan[tuple[str, ...]]:
+    """Return the names of all topics (206), sorted."""
+    return (yield from in_order((yield from topic_names(keys))))
 
 
 def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
@@ -50,20 +66,15 @@ def all_topics_settled(keys: Keys) -> Plan[AllTopics]:
     A clean-up may end, or the claim of a registration begin, while they are read: so it is looked for before and after.
     """
     pending = yield call("HLEN", keys.deferred)
-    names = yield from members_of(keys.topics)
+    names = yield from topic_names(keys)
     pending += yield call("HLEN", keys.deferred)
     return AllTopics((yield from in_order(names)), not pending)
 
 
-def topics_of_cluster(keys: Keys, cluster: str, prefix: str = "") -> Plan[tuple[str, ...]]:
-    """Return the topics with a prefix of any broker that the cluster lists (224); none of an unknown cluster."""
-    topics: set[str] = set()
-
-    def take(topic: str, _: str) -> None:
-        topics.add(topic)
-
-    yield from _each_topic(keys, (yield from members_of(keys.cluster(cluster))), take, prefix)
-    return (yield from in_order(topics))
+def topics_of_cluster(keys: Keys, cluster: str) -> Plan[tuple[str, ...]]:
+    """Return the topics of any broker that the cluster lists (224), sorted; none of an unknown cluster."""
+    brokers = yield from members_of(keys.cluster(cluster))
+    return (yield from in_order((yield from topic_names_of(keys, brokers))))
 
 
 def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:

@@ -33,6 +33,7 @@ BELOW: Final[Mapping[str, tuple[str, ...]]] = {
     "api": (
         *("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker.logs"),
         *("worker.background", "worker.watch.follower"),  # the one follower of the stream, for watchers too
+        "mqns.event_words",  # the console says an entry as `mqns events` does; mqns is installed with the server
     ),
     "mqnamesrv": ("rocketmq_remoting", "registry", "access", "metrics", "traces", "worker"),
     "mqns": ("rocketmq_remoting",),

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from mqns.cli.commands import command
-from mqns.cli.event_words import EntryDocument, EntryId, line_of, unknown_kind
+from mqns.cli.event_lines import EntryDocument, EntryId, line_of, unknown_kind
 from mqns.cli.exit_codes import message_of
 from mqns.cli.http_api import Http, HttpApi, HttpError
 from mqns.cli.moments import moment_text, parse_moment

@@ -13,7 +13,7 @@ from mqns.cli.output import Document, table
 from mqns.cli.settings import CONCURRENT_CALLS, CommandContext
 from mqns.name_server.client import AsyncNameServerClient
 from mqns.tasks import run_concurrently
-from rocketmq_remoting.permission import PERM_INHERIT, PERM_READ, PERM_WRITE
+from rocketmq_remoting.permission import perm_text
 from rocketmq_remoting.route import TopicRouteData
 
 Topics = Annotated[list[str], typer.Argument(help="Topics", metavar="TOPIC", show_default=False)]
@@ -110,12 +110,6 @@ def routes_table(documents: Sequence[RouteDocument]) -> Table:
 def addresses_text(addresses: dict[int, str]) -> str:
     """Return `0=10.0.0.1:10911 1=10.0.0.2:10911`."""
     return " ".join(f"{number}={address}" for number, address in sorted(addresses.items()))
-
-
-def perm_text(perm: int) -> str:
-    """Return `RW-`, as RocketMQ's PermName.perm2String."""
-    bits = ((PERM_READ, "R"), (PERM_WRITE, "W"), (PERM_INHERIT, "X"))
-    return "".join(letter if perm & bit else "-" for bit, letter in bits)
 
 
 async def documents(

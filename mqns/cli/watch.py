@@ -21,10 +21,11 @@ from mqns.cli.commands import command
 from mqns.cli.exit_codes import message_of
 from mqns.cli.http_api import VARIABLE, http_url
 from mqns.cli.output import Document, Printer, builtins, plain, table
-from mqns.cli.routes import addresses_text, document, perm_text
+from mqns.cli.routes import addresses_text, document
 from mqns.cli.settings import CommandContext
 from mqns.errors import ClientError, ConfigError
 from mqns.name_server.client import AsyncNameServerClient
+from rocketmq_remoting.permission import perm_text
 
 SHOWN: Final = 10
 """Changes shown on the screen."""

@@ -3,6 +3,7 @@
 
 import msgspec
 
+from mqpipeline.columns import meaning
 from mqpipeline.reports.catalogue import CATALOGUE, Report
 
 
@@ -16,7 +17,9 @@ def view(report: Report) -> dict[str, object]:
         "stored": report.stored.name.lower() if report.stored else "",
         "order": report.order,
         "unit": report.unit,
-        "columns": tuple(report.own_columns()),
+        "columns": tuple(
+            (*column, meaning(report.table.name, column.name)) for column in report.own_columns()
+        ),
     }
 
 

@@ -25,7 +25,7 @@ def types_of_lists(keys: Keys) -> Types:
             *(keys.deferred, keys.repair),
         ),
         "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries, keys.group_events),
-        "string": (keys.epoch,),
+        "string": (keys.epoch, keys.access_sessions),
         "set": (keys.brokers, keys.clusters, keys.topics, keys.kv_namespaces, keys.events_round_left),
         "zset": (
             *(keys.leases, keys.lapses, keys.workers, keys.announced, keys.drain_ends),

@@ -78,6 +78,28 @@ def test_a_broker_of_two_clusters(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        pytest.param("", ["*a", "a-1", "a-2", "b-1"], id="all"),
+        pytest.param("?cluster=c2", ["a-2", "b-1"], id="that a cluster lists"),
+        pytest.param("?cluster=none", [], id="of an unknown cluster"),
+        pytest.param("?prefix=a-", ["a-1", "a-2"], id="that begin so"),
+        pytest.param("?prefix=*", ["*a"], id="a sign of a pattern is a letter"),
+        pytest.param("?prefix=a&cluster=c2", ["a-2"], id="both"),
+        pytest.param("?cluster=c2&after=a-2", ["b-1"], id="behind a page of them"),
+    ],
+)
+def test_brokers_of_a_cluster_and_by_prefix(http: Http, query: str, names: list[str]) -> None:
+    for port, (cluster, name) in enumerate((("c1", "*a"), ("c1", "a-1"), ("c2", "a-2"), ("c2", "b-1")), 1):
+        http.ok(
+            "POST",
+            "/v1/brokers",
+            a_broker(cluster=cluster, brokerName=name, brokerAddr=f"127.0.1.1:{port}"),
+        )
+    assert [broker["brokerName"] for broker in http.ok("GET", f"/v1/brokers{query}")["brokers"]] == names
+
+
+@pytest.mark.parametrize(
     ("lease_ms", "hold_ms", "state", "remaining"),
     [
         pytest.param(60_000, None, "living", (50_000, 60_000), id="living"),
@@ -147,3 +169,21 @@ def test_clusters_list_brokers_that_live(http: Http) -> None:
         {"cluster": "c1", "brokerDatas": [first]},
         {"cluster": "c2", "brokerDatas": [second]},
     ]
+
+
+def test_names_of_clusters_alone(http: Http, redis: redis_py.Redis, keys: Keys) -> None:
+    """Of one without a living member, too."""
+    for port, cluster in enumerate(("c2", "c1", "c3"), 1):
+        http.ok(
+            "POST",
+            "/v1/brokers",
+            a_broker(cluster=cluster, brokerName=cluster, brokerAddr=f"127.0.1.1:{port}"),
+        )
+    set_lease(redis, keys, "c1:127.0.1.1:2", -10)
+    first = http.ok("GET", "/v1/clusters?brokers=false&limit=2")
+    assert first == {
+        "clusters": [{"cluster": name, "brokerDatas": None} for name in ("c1", "c2")],
+        "next": "c2",
+    }
+    rest = http.ok("GET", "/v1/clusters?brokers=false&after=c2")
+    assert [cluster["cluster"] for cluster in rest["clusters"]] == ["c3"]

@@ -98,6 +98,12 @@ def test_the_http_side_needs_no_pipeline() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_http_side_needs_of_mqns_only_what_is_installed_with_it() -> None:
+    """The console says entries by `mqns.event_words`; the libraries of the command are extras of that package."""
+    code = "import sys, api.app; assert not {'httpx', 'rich', 'typer', 'yaml', 'mqns.cli'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize(
     "times",
     [pytest.param(api_times, id="the HTTP side"), pytest.param(pipeline_times, id="the pipeline's commands")],

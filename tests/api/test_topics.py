@@ -38,6 +38,16 @@ def test_topics_of_all_and_of_one_cluster(http: Http) -> None:
     assert http.ok("GET", "/v1/topics?cluster=c3")["topics"] == []
 
 
+def test_topics_of_one_broker(http: Http) -> None:
+    http.ok("POST", "/v1/brokers", a_broker())
+    http.ok("POST", "/v1/brokers", OTHER | {"topics": [{"topicName": "TopicA"}, {"topicName": "Orders"}]})
+    assert http.ok("GET", "/v1/topics?broker=broker-b")["topics"] == ["Orders", "TopicA"]
+    assert http.ok("GET", "/v1/topics?broker=broker-b&prefix=T")["topics"] == ["TopicA"]
+    assert http.ok("GET", "/v1/topics?broker=broker-c")["topics"] == []
+    assert http.ok("GET", "/v1/topics?broker=broker-b&cluster=c2")["topics"] == ["Orders", "TopicA"]
+    assert http.ok("GET", "/v1/topics?broker=broker-b&cluster=c1")["topics"] == []
+
+
 NAMES = ("%RETRY%a", "%RETRY%b", "%25", "*", "*b", "?x", "[a]", "[ab", r"\d", "a", "ab", "aé", "aéb", "é")
 
 
@@ -69,6 +79,7 @@ def test_topics_by_prefix(http: Http, cluster: str | None) -> None:
     [
         pytest.param("enableAllTopicList", "/v1/topics", id="of all clusters"),
         pytest.param("enableTopicList", "/v1/topics?cluster=c1", id="of one cluster"),
+        pytest.param("enableTopicList", "/v1/topics?broker=broker-a", id="of one broker"),
     ],
 )
 def test_lists_can_be_switched_off(http: Http, setting: str, path: str) -> None:

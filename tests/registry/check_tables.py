@@ -14,6 +14,7 @@ SLACK_MS = 500  # on a busy machine a script may wait between two of its command
 ELSEWHERE = (
     "access:reported",
     "access:revoked",
+    "access:sessions",
     "access:tokens",
     "access:used",
     "audit",

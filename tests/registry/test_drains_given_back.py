@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mqns.cli.routes import perm_text
 from registry.drains import Drain, drain, undrain
 from registry.errors import InvalidField, TopicNotFound
 from registry.keys import Keys
 from registry.queue_data.rewrite import add_write_perm, wipe_write_perm
 from registry.routes import RouteView
 from registry.topics import delete_topic, register_topic
-from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
+from rocketmq_remoting.permission import PERM_READ, PERM_WRITE, perm_text
 from rocketmq_remoting.route import QueueData, TopicRouteData
 from tests.registry.brokers import origin
 from tests.registry.namespace import Namespace

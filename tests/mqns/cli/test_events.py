@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from mqns.cli import events
-from mqns.cli.event_words import KINDS
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.http_api import HttpApi, HttpError
+from mqns.event_words import KINDS
 from registry.events.entry import EventKind
 from testbed.broker import B
 from testbed.eventually import eventually

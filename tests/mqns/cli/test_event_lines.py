@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mqns.cli.event_words import WORDS, EntryDocument, line_of
+from mqns.cli.event_lines import EntryDocument, line_of
 from mqns.cli.moments import moment_text, parse_moment
 from mqns.errors import ConfigError
+from mqns.event_words import KINDS, Instant, Subject, words_of
 from registry.events.entry import EventKind
 
 AT_MS = 1795255839125
@@ -169,7 +170,7 @@ def test_words(kind: str, cause: str, data: dict[str, Any], words: str) -> None:
 
 
 def test_each_kind_has_words() -> None:
-    assert {*WORDS, "topics_changed"} == set(EventKind)
+    assert set(KINDS) == set(EventKind)
     assert {kind for kind, *_ in SAID} - {"news"} == set(EventKind)
 
 
@@ -184,6 +185,31 @@ def test_who_did_it() -> None:
         "no fields by token:alice (h:2)"
     )
     assert line_of(entry(None, None, {}, actor=None)) == f"{moment_text(AT_MS)} no kind no fields by no actor"
+
+
+def test_names_and_times_are_parts_of_their_own() -> None:
+    """For readers that link the one and write the other in their own way."""
+    name = "T" * 100
+    rows = [["b 1", "", "8,8,6,0", [name, "U"]]]
+    parts = [
+        Subject("topic", name),
+        ", ",
+        Subject("topic", "U"),
+        " on ",
+        Subject("broker", "b 1"),
+        ": added 8/8 RW-",
+    ]
+    assert words_of("topics_changed", {"rows": rows}) == parts
+    assert [str(parts[0]), str(parts[4])] == ["T" * 60 + "…", '"b 1"']
+    removed = words_of("broker_removed", MEMBER | {"addrs": {}, "last_seen_ms": AT_MS})
+    assert (removed[-1], Subject("cluster", "c1") in removed) == (Instant(AT_MS), True)
+
+
+def test_words_are_cut_where_they_are_too_many() -> None:
+    addrs = {str(number): "h:1" for number in range(9)}
+    zones = {f"zone{number}": "z" * 60 for number in range(40)}
+    said = "".join(map(str, words_of("broker_updated", MEMBER | zones | {"addrs": addrs})))
+    assert (len(said), said[-1]) == (1001, "…")
 
 
 FORGED = 'X: "a" -> none by http:10.0.0.5'
