@@ -23,7 +23,7 @@ import httpx
 
 from bench.asking import Asking
 from bench.servers import this_server
-from bench.workloads import address, registered, topic_names
+from bench.workloads import registered, topic_names
 from testbed.browsing import Chromium, chromium
 from testbed.ports import free_port
 
@@ -96,13 +96,10 @@ def _served(stack: ExitStack, brokers: int, topics: int) -> str:
     server = stack.enter_context(
         this_server(free_port(), folder, core=f"0-{(os.cpu_count() or 1) - 1}", options=options)
     )
-    with Asking(server.port) as asking:
-        began = perf_counter()
-        asking.ask_all(registered(brokers, topics)())
-        print(
-            f"registered in {perf_counter() - began:.0f} s, the last at {address(brokers - 1)}",
-            file=sys.stderr,
-        )
+    asking = stack.enter_context(Asking(server.port))  # open as long as the brokers are to live
+    began = perf_counter()
+    asking.ask_all(registered(brokers, topics)())
+    print(f"registered in {perf_counter() - began:.0f} s", file=sys.stderr)
     return f"http://127.0.0.1:{http}"
 
 

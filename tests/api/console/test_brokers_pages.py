@@ -66,7 +66,7 @@ def test_pages_of_the_list_keep_its_filter(http: Http, monkeypatch: pytest.Monke
         registered(http, brokerName=f"b&-{port}", brokerAddr=f"127.0.1.1:{port}")
     registered(http, brokerName="b&-9", cluster="c2", brokerAddr="127.0.1.1:9")
     first = load(http, f"/console/brokers?prefix={quote('b&')}&cluster=c1")
-    assert "2 brokers here" in first.text
+    assert "Brokers on this page: 2" in first.text
     assert ("b&-2" in first.links, "b&-3" in first.links, "First page" in first.links) == (True, False, False)
     assert ("prefix", "b&") in first.form("Show").fields
     second = load(http, first.links["Next page"])

@@ -93,7 +93,7 @@ def test_the_list_of_drains(http: Http, redis: redis_py.Redis, keys: Keys) -> No
         *("broker is gone", "damaged Routes obey it"),
     ):
         assert said in page.text, said
-    assert "4 drains here" in page.text
+    assert "Drains on this page: 4" in page.text
 
 
 def test_a_drain_is_ended_from_the_list(http: Http) -> None:
