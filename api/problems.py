@@ -22,6 +22,7 @@ from api.wrong_input import invalid_field, refusal
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
+    ComparisonNotFound,
     ConditionFailed,
     ConfigNotFound,
     IdentityConflict,
@@ -75,6 +76,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     TopicNotFound: (404, "topic-not-found"),
     BrokerNotFound: (404, "broker-not-found"),
     ConfigNotFound: (404, "config-not-found"),
+    ComparisonNotFound: (404, "comparison-not-found"),
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
     TableFull: (409, "limit-reached"),

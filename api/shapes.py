@@ -37,6 +37,12 @@ def _name(text: str) -> str:
     return text
 
 
+def _line(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("line", "not one line of printable text")
+    return text
+
+
 def _address(text: str) -> str:
     match = HOST_AND_PORT.fullmatch(text)
     if not match or not 0 < int(match[1]) < 65536:
@@ -48,6 +54,8 @@ Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern":
 """The name of a cluster, broker or topic."""
 Address = Annotated[str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST}:({PORT})$"})]
 """`host:port`"""
+Line = Annotated[str, AfterValidator(_line)]
+"""One line for people."""
 
 
 def _moment(text: object) -> object:

@@ -299,6 +299,27 @@ def _access_denied(data: Data) -> str:
     )
 
 
+class _Drift(msgspec.Struct):
+    outcome: str
+    counts: dict[str, int]
+    unreachable: list[str]
+
+
+def _drift_changed(data: Data) -> str:
+    states = _drift(data.get("before")), _drift(data.get("after"))
+    return f"{_name(data['comparison'])}: {states[0]} -> {states[1]}"
+
+
+def _drift(value: Any) -> str:
+    if value is None:
+        return "not compared"
+    drift = converted(value, _Drift)
+    if drift.unreachable:
+        return f"no answer of {_some(map(_name, drift.unreachable), ', ')}"
+    counts = [f"{number} {_name(kind)}" for kind, number in drift.counts.items()]
+    return _some(counts, ", ") if counts else _name(drift.outcome)
+
+
 WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "stream_started": _stream_started,
     "broker_registered": _broker_registered,
@@ -313,6 +334,7 @@ WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "access_denied": _access_denied,
     "conflict_seen": _conflict_seen,
     "tables_repaired": _tables_repaired,
+    "drift_changed": _drift_changed,
     "checkpoint": _checkpoint,
 }
 KINDS: Final = (*WORDS, "topics_changed")

@@ -41,6 +41,7 @@ ELSEWHERE = (
     "doctor",
     "gone",
     "refused",
+    "drift",
     "workers",
     "announced",
 )
