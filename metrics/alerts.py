@@ -400,7 +400,7 @@ _OTHERS: Final = (
         "max by (ns, comparison) (N_drift_unreachable) > 0\n"
         "or max by (ns, comparison) (N_drift_age_seconds) > max by (ns, comparison) (N_drift_valid_seconds)",
         "A comparison of two name servers gets no answer of one of them, or is not reported any more.",
-        "`GET /v1/drift`, which has the reason; whether the program that compares runs, and what it logs.",
+        "`GET /v1/drift`, which has the reason; whether `mqns drift` runs, and what it logs.",
         DIFFERING,
         by=("ns", "comparison"),
         why="What the two say is not known then, and `Drift` does not fire. The second is older than "

@@ -544,7 +544,7 @@ DRIFT_DIFFERENCES: Final = Metric(
     "gauge",
     (COMPARISON, Label("kind", KINDS)),
     STORE,
-    "Differences of two name servers, as a comparison found them last; absent where one did not answer, "
+    "Differences of two name servers, as a comparison found them last (`mqns drift`); absent where one did not answer, "
     "and once the result is stale.",
 )
 DRIFT_UNREACHABLE: Final = Metric(

@@ -1,4 +1,4 @@
-"""Results of comparisons of two name servers, which a program outside of this one reports.
+"""Results of comparisons of two name servers, which `mqns drift` reports.
 
 A result is stored under the name of its comparison until seven days after its last report. One that says other than the
 one before has an entry in the event stream."""

@@ -191,7 +191,7 @@ RULES: Final = {
     ),
     "drift-stale": Rule(
         "warning",
-        "The program that compares has ended, hangs, or cannot report: whether the name servers agree is "
+        "The program that compares (mqns drift) has ended, hangs, or cannot report: whether the name servers agree is "
         "not known.",
         "Start it again, or see what it logs; of a comparison that is over, DELETE /v1/drift/NAME. A result that is "
         "not renewed goes after seven days.",
