@@ -7,7 +7,7 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from api.name_server import name_server, origin
-from api.shapes import Address, Answer, Body, Line, Many, Written
+from api.shapes import Address, Answer, Body, Line, Many, Written, items
 from registry import drift
 from registry.errors import InvalidField
 
@@ -38,11 +38,11 @@ class ComparisonBody(Body):
     some of them; both are empty where one of the two is `unreachable`. After `validForSeconds` without another report
     the result is stale."""
 
-    name_servers: Annotated[Many[Address], Field(min_length=2, max_length=2)]
+    name_servers: Annotated[Many[Address], items(2, least=2)]
     valid_for_seconds: Annotated[int, Field(ge=1, le=VALID_MOST_S)]
     counts: Annotated[dict[drift.Kind, Count], Field(default_factory=dict)]
-    unreachable: Annotated[Many[UnansweredBody], Field(max_length=2)] = ()
-    examples: Annotated[Many[DifferenceBody], Field(max_length=20)] = ()
+    unreachable: Annotated[Many[UnansweredBody], items(2)] = ()
+    examples: Annotated[Many[DifferenceBody], items(20)] = ()
 
     def value(self) -> drift.DriftReport:
         """Return it as a value. Raises InvalidField for differences from a name server that did not answer."""

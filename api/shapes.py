@@ -1,7 +1,7 @@
 """Shapes of JSON of several subjects. Members are spelt as RocketMQ spells them; unknown members are refused."""
 
 import re
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -25,6 +25,19 @@ def _array(value: object) -> object:
 
 Many = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_array)]
 """A JSON array: strictness would ask for Python's own tuple, and say so."""
+
+
+def items(most: int, least: int = 0) -> Any:
+    """Return the bounds of how many items `Many` has; its schema would have those of a text."""
+
+    def of_array(schema: dict[str, Any]) -> None:
+        schema.pop("minLength", None)
+        del schema["maxLength"]
+        schema |= {"minItems": least, "maxItems": most}
+
+    return Field(min_length=least, max_length=most, json_schema_extra=of_array)
+
+
 NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
 HOST = r"(?:[^\x00-\x20\x7f:/\[\]]{1,255}|\[[0-9A-Fa-f:.]{2,45}(?:%[^\x00-\x20\x7f:/\[\]]{1,64})?\])"
 HOST_AND_PORT = re.compile(f"{HOST}:([0-9]{{1,5}})")

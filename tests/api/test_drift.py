@@ -90,6 +90,14 @@ def test_a_member_that_makes_no_sense_is_named(http: Http, change: dict[str, Any
     assert named.startswith(field)
 
 
+def test_a_list_that_is_too_short_or_long_is_told_its_bounds(http: Http) -> None:
+    said = [
+        http("PUT", PATH, DRIFT | change).json["detail"]
+        for change in ({"nameServers": TWO[:1]}, {"examples": [EXAMPLE] * 21})
+    ]
+    assert said == ["nameServers: has to have at least 2 items", "examples: has to have at most 20 items"]
+
+
 @pytest.mark.parametrize("name", ["a" * 65, "a%20b", "a%3Ab", "%C3%A4"])
 def test_a_name_that_is_no_label_is_refused(http: Http, name: str) -> None:
     assert http.refused("PUT", f"/v1/drift/{name}", SAME) == (422, "invalid-field", "name")
