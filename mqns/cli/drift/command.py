@@ -189,12 +189,14 @@ class _Reporter:
         try:
             self.report(result)
         except ClientError as error:
-            failure = f"not reported: {message_of(error)}"
-        else:
-            failure = ""
-        if failure != self._failure:
-            self._output.error(failure or "reported again")
+            failure = message_of(error)
+            if failure != self._failure:
+                self._output.error(f"not reported: {failure}; each look tries again")
             self._failure = failure
+        else:
+            if self._failure:
+                self._output.error("reported again")
+            self._failure = ""
 
 
 def _pair(first: str, second: str) -> Pair:

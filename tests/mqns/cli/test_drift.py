@@ -254,7 +254,8 @@ def test_a_report_that_fails_is_said_once_and_the_next_is_made(
 
     ended = repeated(scenes, monkeypatch, [nothing, room, nothing], "--http", url, "--name", "d")
     assert ended.err.splitlines() == [
-        "mqns: not reported: comparison 'd': there are 20 comparisons, the most there may be; delete one of them",
+        "mqns: not reported: comparison 'd': there are 20 comparisons, the most there may be; delete one of them"
+        "; each look tries again",
         "mqns: reported again",
     ]
     assert httpx.get(f"{url}/v1/drift/d").json()["outcome"] == "same"
