@@ -50,6 +50,7 @@ ADMIN: Final = (
     *("registrations.write_permission", "drains.put_drain", "drains.delete_drain", "hold.release_hold"),
     *("topics.put_topic", "topics.remove_topic"),
     *("kv.put_table", "kv.clear_table", "kv.put_value", "kv.delete_value"),
+    *("drift.put_comparison", "drift.delete_comparison"),
     "events.ask_for_checkpoint",  # adds entries to the stream, as many as there are brokers
 )
 CONFIG: Final = (
@@ -58,6 +59,7 @@ CONFIG: Final = (
 )
 AUDIT: Final = (
     *("events.events", "watch.watch", "console.changes", "audit.audit", "doctor.doctor", "repairs.repairs"),
+    *("drift.comparisons", "drift.comparison"),
     *("history.diff", "history.route_at", "history.diff_of_topic", "history.permissions"),
     *("reports.reports", "reports.availability", "reports.churn", "reports.conflicts", "reports.detect"),
     *(

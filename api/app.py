@@ -18,6 +18,7 @@ from api import (
     docs_page,
     doctor,
     drains,
+    drift,
     dry_run,
     dry_run_answers,
     events,
@@ -79,6 +80,7 @@ SUBJECTS = (
     options,
     principals,
     doctor,
+    drift,
     reports,
     history,
 )

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from apiflask import APIBlueprint
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from api.name_server import name_server, origin
 from api.paging import PageQuery, page
 from api.problems import Problem
-from api.shapes import Answer, Body, Int64, Written
+from api.shapes import Answer, Body, Int64, Line, Written
 from registry.drains import (
     Drain,
     Drained,
@@ -25,14 +24,8 @@ from registry.drains import (
 bp = APIBlueprint("drains", __name__, url_prefix="/v1")
 
 
-def _line(text: str) -> str:
-    if not text.isprintable():
-        raise PydanticCustomError("line", "not one line of printable text")
-    return text
-
-
-Owner = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_line)]
-Reason = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_line)]
+Owner = Annotated[Line, Field(min_length=1, max_length=255)]
+Reason = Annotated[Line, Field(min_length=1, max_length=1000)]
 
 
 class DrainBody(Body):

@@ -23,6 +23,7 @@ from api.wrong_input import invalid_field, refusal
 from registry.errors import (
     BrokerBusy,
     BrokerNotFound,
+    ComparisonNotFound,
     ConditionFailed,
     ConfigNotFound,
     IdentityConflict,
@@ -76,6 +77,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     TopicNotFound: (404, "topic-not-found"),
     BrokerNotFound: (404, "broker-not-found"),
     ConfigNotFound: (404, "config-not-found"),
+    ComparisonNotFound: (404, "comparison-not-found"),
     RegistrationRefused: (409, "registration-refused"),
     LimitReached: (409, "limit-reached"),
     TableFull: (409, "limit-reached"),

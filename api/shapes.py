@@ -1,7 +1,7 @@
 """Shapes of JSON of several subjects. Members are spelt as RocketMQ spells them; unknown members are refused."""
 
 import re
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -25,6 +25,19 @@ def _array(value: object) -> object:
 
 Many = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_array)]
 """A JSON array: strictness would ask for Python's own tuple, and say so."""
+
+
+def items(most: int, least: int = 0) -> Any:
+    """Return the bounds of how many items `Many` has; its schema would have those of a text."""
+
+    def of_array(schema: dict[str, Any]) -> None:
+        schema.pop("minLength", None)
+        del schema["maxLength"]
+        schema |= {"minItems": least, "maxItems": most}
+
+    return Field(min_length=least, max_length=most, json_schema_extra=of_array)
+
+
 NAME = re.compile(r"[^\x00-\x20\x7f]{1,255}")
 HOST = r"(?:[^\x00-\x20\x7f:/\[\]]{1,255}|\[[0-9A-Fa-f:.]{2,45}(?:%[^\x00-\x20\x7f:/\[\]]{1,64})?\])"
 HOST_AND_PORT = re.compile(f"{HOST}:([0-9]{{1,5}})")
@@ -34,6 +47,12 @@ PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-
 def _name(text: str) -> str:
     if not NAME.fullmatch(text):
         raise PydanticCustomError("name", "not 1 to 255 characters without blanks and control characters")
+    return text
+
+
+def _line(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("line", "not one line of printable text")
     return text
 
 
@@ -48,6 +67,8 @@ Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern":
 """The name of a cluster, broker or topic."""
 Address = Annotated[str, AfterValidator(_address), Field(json_schema_extra={"pattern": f"^{HOST}:({PORT})$"})]
 """`host:port`"""
+Line = Annotated[str, AfterValidator(_line)]
+"""One line for people."""
 
 
 def _moment(text: object) -> object:

@@ -29,6 +29,8 @@ OF_TYPE: Final[Mapping[str, str]] = {
     "less_than_equal": "has to be at most {le}",
     "string_too_short": "has to be of at least {min_length} character(s)",
     "string_too_long": "has to be of at most {max_length} characters",
+    "too_short": "has to have at least {min_length} items",
+    "too_long": "has to have at most {max_length} items",
 }
 """By the type of pydantic's error; its context has what is in braces."""
 OTHERWISE: Final = "is not as /openapi.json describes it"

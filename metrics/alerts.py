@@ -49,6 +49,7 @@ SILENT_ROWS: Final = "`brokers-silent-10`, `brokers-silent-50`, `brokers-silent-
 SILENT: Final = f"{SILENT_ROWS}: brokers hang, or cannot reach the service"
 NO_JOBS: Final = "`scheduler-dead`, `jobs-dead`: no scheduler, no jobs"
 FAILING: Final = "Lookups fail"
+DIFFERING: Final = "Name servers that should agree differ"
 EXPIRED: Final = 'increase(N_unregistration_events_total{cause="expired"}'
 
 
@@ -381,4 +382,29 @@ _UPKEEP: Final = (
         why="It is a gauge of the newest report: it is over once a later checkpoint agrees.",
     ),
 )
-ALERTS: Final = (*_SERVICE, *_BROKERS, *_UPKEEP)
+_OTHERS: Final = (
+    Alert(
+        "Drift",
+        TICKET,
+        "5m",
+        "sum by (ns, comparison) (max by (ns, comparison, kind) (N_drift_differences)) > 0",
+        "Two name servers that are compared differ in brokers, topics, queues or KV.",
+        "`GET /v1/drift`, which has some of the differences; then the doctor, asked about both.",
+        DIFFERING,
+        by=("ns", "comparison"),
+    ),
+    Alert(
+        "DriftUnknown",
+        TICKET,
+        "5m",
+        "max by (ns, comparison) (N_drift_unreachable) > 0\n"
+        "or max by (ns, comparison) (N_drift_age_seconds) > max by (ns, comparison) (N_drift_valid_seconds)",
+        "A comparison of two name servers gets no answer of one of them, or is not reported any more.",
+        "`GET /v1/drift`, which has the reason; whether `mqns drift` runs, and what it logs.",
+        DIFFERING,
+        by=("ns", "comparison"),
+        why="What the two say is not known then, and `Drift` does not fire. The second is older than "
+        "its `validForSeconds`.",
+    ),
+)
+ALERTS: Final = (*_SERVICE, *_BROKERS, *_UPKEEP, *_OTHERS)

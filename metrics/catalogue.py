@@ -5,6 +5,7 @@ from typing import Final
 
 from metrics.metric import DELAY, LATENCY, OTHER, SIZE, Label, Merge, Metric, Scope
 from registry.doctor.findings import FINDINGS
+from registry.drift import KINDS
 from registry.events.entry import EventKind
 from registry.options.catalogue import GROWTH_LIMITS
 from registry.scripts import names_of_scripts
@@ -50,6 +51,7 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
         *("two_clusters", "two_names", "state_version", "stale_unregister", "ownership", "two_addresses"),
     ),
     EventKind.TABLES_REPAIRED: ("brokers", "topics", "mappings", "keys"),
+    EventKind.DRIFT_CHANGED: ("compared", "deleted"),
 }
 """The causes of each kind of event; there may be others, which are counted as OTHER."""
 CLUSTER: Final = Label("cluster")
@@ -536,6 +538,37 @@ DOCTOR_FINDINGS: Final = Metric(
     "about the store, as a scheduler counted them last; absent where none did for ten minutes.",
 )
 
+COMPARISON: Final = Label("comparison")
+DRIFT_DIFFERENCES: Final = Metric(
+    "drift_differences",
+    "gauge",
+    (COMPARISON, Label("kind", KINDS)),
+    STORE,
+    "Differences of two name servers, as a comparison found them last (`mqns drift`); absent where one did not answer, "
+    "and once the result is stale.",
+)
+DRIFT_UNREACHABLE: Final = Metric(
+    "drift_unreachable",
+    "gauge",
+    (COMPARISON,),
+    STORE,
+    "How many of the name servers did not answer the last comparison; absent once the result is stale.",
+)
+DRIFT_AGE: Final = Metric(
+    "drift_age_seconds",
+    "gauge",
+    (COMPARISON,),
+    STORE,
+    "Since a comparison of name servers was reported last.",
+)
+DRIFT_VALID: Final = Metric(
+    "drift_valid_seconds",
+    "gauge",
+    (COMPARISON,),
+    STORE,
+    "How old the result of a comparison of name servers is when it is stale.",
+)
+
 LIMIT_USED: Final = Metric(
     "limit_used_ratio",
     "gauge",
@@ -683,6 +716,7 @@ CATALOGUE: Final = (
     *(BROKER_UP, BROKER_HEARTBEAT_AGE, BROKER_WRITE_WIPED, BROKER_TOPICS, EXPIRY_LAG, EXPIRY_HELD),
     *(EVENTS_SEQUENCE, EVENTS_INCARNATION, EVENTS_STREAM_LENGTH, EVENTS_STREAM_BYTES),
     *(EVENTS_CONSUMER_LAG, EVENTS_CONSUMER_AGE, LIMIT_USED, DOCTOR_FINDINGS),
+    *(DRIFT_DIFFERENCES, DRIFT_UNREACHABLE, DRIFT_AGE, DRIFT_VALID),
     *(PIPELINE_LAG, PIPELINE_LAST_SUCCESS, AVAILABILITY, ERROR_BUDGET_REMAINING, FOLD_MISMATCHES),
     *(WATCHERS, WATCH_EVENTS, WATCH_DELAY),
     *(HTTP_REQUESTS, HTTP_REQUEST_DURATION, NAMESERVER_UP, BUILD_INFO, TLS_CERT_EXPIRY, WORKERS),

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from redis.exceptions import RedisError
 
-from metrics import brokers, doctor, events, tasks, topics
+from metrics import brokers, doctor, drift, events, tasks, topics
 from metrics.catalogue import BUILD_INFO, NAMESERVER_UP
 from metrics.pipeline import PipelineFacts
 from metrics.samples import Sample, text
@@ -57,6 +57,7 @@ class StoreMetrics:
             "events": partial(events.read, keys, limits, most),
             "jobs": partial(tasks.read, keys),
             "findings": partial(doctor.read, keys),
+            "comparisons": partial(drift.read, keys),
             "the pipeline": partial(PipelineFacts().read, keys),
         }
 

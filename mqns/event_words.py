@@ -234,6 +234,27 @@ def _conflict_seen(data: Data) -> Parts:
     yield f" {quoted(data['action'])}; there was {holder}"
 
 
+class _Drift(msgspec.Struct):
+    outcome: str
+    counts: dict[str, int]
+    unreachable: list[str]
+
+
+def _drift_changed(data: Data) -> Parts:
+    states = _drift(data.get("before")), _drift(data.get("after"))
+    yield f"{quoted(data['comparison'])}: {states[0]} -> {states[1]}"
+
+
+def _drift(value: Any) -> str:
+    if value is None:
+        return "not compared"
+    drift = converted(value, _Drift)
+    if drift.unreachable:
+        return f"no answer of {_some_text(map(quoted, drift.unreachable))}"
+    counts = [f"{number} {quoted(kind)}" for kind, number in drift.counts.items()]
+    return _some_text(counts) if counts else quoted(drift.outcome)
+
+
 def _tables_repaired(data: Data) -> Parts:
     names = [
         f"{field} {_some_text(map(quoted, data[field]))}"
@@ -339,6 +360,7 @@ WORDS: Final[Mapping[str, Callable[[Data], Parts]]] = {
     "access_denied": _access_denied,
     "conflict_seen": _conflict_seen,
     "tables_repaired": _tables_repaired,
+    "drift_changed": _drift_changed,
     "checkpoint": _checkpoint,
 }
 KINDS: Final = (*WORDS, "topics_changed")

@@ -27,6 +27,7 @@ KINDS = (
     "access_denied",
     "conflict_seen",
     "tables_repaired",
+    "drift_changed",
     "checkpoint",
 )
 SPAN = "struct<first_seq: bigint, after_ms: bigint, until_ms: bigint, until_cause: string>"

@@ -56,6 +56,10 @@ class ConfigNotFound(RegistryError):
     """No such KV namespace, or no such key in it."""
 
 
+class ComparisonNotFound(RegistryError):
+    """No result of a comparison of name servers under this name."""
+
+
 class ConditionFailed(RegistryError):
     """A condition on the tag of a value does not hold, so nothing was done. `tag` is its tag, "" without a value."""
 

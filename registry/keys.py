@@ -50,6 +50,7 @@
     ns:{<namespace>}:doctor                 string  findings of the name server about itself, counted (TTL 10 min)
     ns:{<namespace>}:gone                   zset    members that left without unregistering -> its ms (TTL 1 day)
     ns:{<namespace>}:refused                zset    what was refused about brokers of others -> its ms (TTL 1 h)
+    ns:{<namespace>}:drift                  hash    comparison of name servers -> its last result (TTL 7 days)
     ns:{<namespace>}:http_writes:<caller>   string  how many writes it sent over HTTP just now (short TTL)
     ns:{<namespace>}:access_denied:<actor>:<operation> string how often it was refused just now (short TTL)
     ns:{<namespace>}:absent                 never there (`guard_of`)
@@ -147,6 +148,7 @@ class Keys:
     doctor = _Key("doctor")
     gone = _Key("gone")
     refused = _Key("refused")
+    drift = _Key("drift")
 
     def cluster(self, name: str) -> str:
         return f"{self.prefix}cluster:{name}"

@@ -50,7 +50,7 @@ EVENTS: Final = Source(
         Choice("topics", "topics_changed,mappings_changed"),
         Choice("drains, KV, settings", "drain_changed,kv_changed,settings_changed"),
         Choice("access", "access_changed,access_denied"),
-        Choice("trouble", "conflict_seen,hold_changed,tables_repaired,stream_started"),
+        Choice("trouble", "conflict_seen,hold_changed,tables_repaired,drift_changed,stream_started"),
     ),
     _each(tuple(EventKind)),
 )

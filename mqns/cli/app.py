@@ -22,6 +22,7 @@ from mqns.cli import (
 from mqns.cli.backup import command as backup
 from mqns.cli.commands import add_common_options, new_app
 from mqns.cli.doctor import command as doctor
+from mqns.cli.drift import command as drift
 from mqns.cli.variables import misspelt
 
 LOOK_PANEL: Final = "Look"
@@ -41,7 +42,7 @@ Begin with:
 
 app = new_app(BEGIN)
 add_common_options(app, misspelt)
-for group in (routes, clusters, drain_list, topics, server_settings, watch, events, ping, doctor):
+for group in (routes, clusters, drain_list, topics, server_settings, watch, events, ping, doctor, drift):
     group.add(app, LOOK_PANEL)
 access.add_look(app, LOOK_PANEL)
 for group in (kv, permissions, drains, config, access, agent):

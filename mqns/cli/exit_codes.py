@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 EPILOG: Final = (
     "Exit codes: 0 done; 1 a name server answered with an error, what was asked for is not there, or you said no; "
     "2 wrong usage; "
-    "3 nothing was reachable; 4 no answer in time; 5 doctor found errors; 130 interrupted."
+    "3 nothing was reachable; 4 no answer in time; 5 doctor found errors, drift differences; 130 interrupted."
 )
 _CODES: Final[tuple[tuple[type[ClientError], ExitCode], ...]] = (
     (ResponseError, ExitCode.REFUSED),

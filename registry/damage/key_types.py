@@ -22,7 +22,7 @@ def types_of_lists(keys: Keys) -> Types:
             *(keys.events_meta, keys.events_consumers, keys.events_asked, keys.events_round),
             *(keys.drains, keys.kv(ORDER_TOPIC_CONFIG), keys.settings, keys.settings_given),
             *(keys.access_tokens, keys.access_revoked, keys.access_used, keys.access_reported),
-            *(keys.deferred, keys.repair),
+            *(keys.deferred, keys.repair, keys.drift),
         ),
         "stream": (keys.events, keys.audit, keys.heartbeats, keys.event_summaries, keys.group_events),
         "string": (keys.epoch, keys.access_sessions),

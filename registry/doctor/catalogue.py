@@ -174,6 +174,29 @@ RULES: Final = {
         "repeat them.",
         f"{REDIS} config set maxmemory-policy noeviction",
     ),
+    "drift": Rule(
+        "warning",
+        "Brokers do not reach both name servers, or something was set at one of them only: clients of one get other "
+        "routes than clients of the other.",
+        "See what differs in the examples of the comparison; what to do about each is in what mqns doctor says of the "
+        "same two name servers.",
+        f"curl -s {HTTP}/v1/drift/{{subject}}",
+    ),
+    "drift-unreachable": Rule(
+        "warning",
+        "One of the two has ended, its network is lost, its store is away, or it refuses what the comparison needs: "
+        "whether they agree is not known.",
+        "Ask it with mqns doctor, from where the comparison runs.",
+        f"curl -s {HTTP}/v1/drift/{{subject}}",
+    ),
+    "drift-stale": Rule(
+        "warning",
+        "The program that compares (mqns drift) has ended, hangs, or cannot report: whether the name servers agree is "
+        "not known.",
+        "Start it again, or see what it logs; of a comparison that is over, DELETE /v1/drift/NAME. A result that is "
+        "not renewed goes after seven days.",
+        f"curl -s {HTTP}/v1/drift/{{subject}}",
+    ),
     "consumer-silent": Rule(
         "warning",
         "The program has ended or hangs. Trimming waits for it until it has been silent for a day, then entries that "

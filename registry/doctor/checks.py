@@ -9,6 +9,7 @@ import msgspec
 from registry.clock import LATE_MS
 from registry.doctor.facts import REPAIRS, Facts
 from registry.drains import StoredDrain
+from registry.drift import DriftReport
 from registry.events.consumers import SILENT_MS
 from registry.members import Broker
 from registry.store.check import Memory
@@ -59,6 +60,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _clock_back(facts)
     yield from _behind(facts)
     yield from _consumers(facts)
+    yield from _drift(facts)
     if (refused := facts.access_file_refused) is not None:
         yield Seen("access-file-refused", f"the access file is not taken: {refused}")
     if listed := facts.discovery_loopback:
@@ -260,6 +262,34 @@ def _consumers(facts: Facts) -> Iterator[Seen]:
         texts = (f"{name} ({_ago(facts.consumers[name].at_ms, now_ms)})" for name in silent)
         what = f"consumers for which the event stream is kept said last what they have: {_named(texts, len(silent))}"
         yield Seen("consumer-silent", what, tuple(silent))
+
+
+def _drift(facts: Facts) -> Iterator[Seen]:
+    """Yield what comparisons of name servers found; of one that is stale that it is, and nothing of what it found."""
+    now_ms = facts.clock.now_ms
+    stale = {name for name, one in facts.comparisons.items() if one.is_stale(now_ms)}
+    reports = {name: one.report for name, one in facts.comparisons.items() if name not in stale}
+    for rule, outcome, what, text_of in (
+        ("drift", "drift", "name servers differ that should agree", _counts_text),
+        ("drift-unreachable", "unreachable", "comparisons that got no answer of a name server", _silent_text),
+    ):
+        names = tuple(name for name, report in reports.items() if report.outcome == outcome)
+        if names:
+            texts = (f"{name} ({text_of(reports[name])})" for name in names)
+            yield Seen(rule, f"{what}: {_named(texts, len(names))}", names)
+    if stale:
+        texts = (f"{name} ({_ago(facts.comparisons[name].at_ms, now_ms)})" for name in sorted(stale))
+        what = f"comparisons of name servers that were reported last: {_named(texts, len(stale))}"
+        yield Seen("drift-stale", what, tuple(sorted(stale)))
+
+
+def _counts_text(report: DriftReport) -> str:
+    counts = ", ".join(f"{number} {kind}" for kind, number in report.counts.items())
+    return f"{counts} between {' and '.join(report.name_servers)}"
+
+
+def _silent_text(report: DriftReport) -> str:
+    return "; ".join(f"{one.name_server}: {one.reason}" for one in report.unreachable)
 
 
 def _within(at_ms: int | None, now_ms: int, span_ms: int) -> bool:

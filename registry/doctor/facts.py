@@ -6,8 +6,9 @@ from typing import Final, TypeVar
 import msgspec
 from redis.exceptions import ResponseError
 
-from registry import gone_members, refused_claims, task_times, topic_counts
+from registry import drift, gone_members, refused_claims, task_times, topic_counts
 from registry.drains import DrainedBroker, drained_brokers, drained_names
+from registry.drift import Comparison, Comparisons
 from registry.errors import cause_of
 from registry.events.consumers import Consumer, read_reports
 from registry.expiry.worker_lease import silent_workers
@@ -28,6 +29,7 @@ T = TypeVar("T")
 HOSTS: Final = 10
 REPAIRS: Final = "repairs"
 NO_USAGE: Final = Usage(0, 0, 0, ())
+NO_COMPARISONS: Final = Comparisons(0, {})
 NO_REPAIRS: Final = RepairState(Repaired(), None, None, None, None)
 UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowError)
 """What a plan raises of what no server writes, and of what the user may not read."""
@@ -35,11 +37,11 @@ UNREADABLE: Final = (ResponseError, msgspec.MsgspecError, ValueError, OverflowEr
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """`silent` are workers that stand still or ended without saying so, and when (Unix ms) each ticked last. `gone` are
-    members that left without unregistering, `refused`
-    what is for other brokers. `counts` is None where topics were not counted for ten minutes, `tasks`
-    where they cannot be read. `replica_of` is the master of a store that takes no writes. `unread` has each part that
-    cannot, and why. `access_file_refused` is why the process that asks has not taken its access file as it is now,
-    `discovery_loopback` are loopback addresses that it answers to clients of other machines as name servers."""
+    members that left without unregistering, `refused` what is for other brokers, `comparisons` of name servers by name.
+    `counts` is None where topics were not counted for ten minutes, `tasks` where they cannot be read. `replica_of` is
+    the master of a store that takes no writes. `unread` has each part that cannot, and why. `access_file_refused` is
+    why the process that asks has not taken its access file as it is now, `discovery_loopback` are loopback addresses
+    that it answers to clients of other machines as name servers."""
 
     clock: LeaseClock
     limits: Limits
@@ -53,6 +55,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     silent: Mapping[str, int] = {}
     gone: tuple[GoneMember, ...] = ()
     refused: tuple[RefusedClaim, ...] = ()
+    comparisons: Mapping[str, Comparison] = {}
     memory: Memory = Memory()
     replica_of: str | None = None
     unread: Mapping[str, str] = {}
@@ -83,6 +86,9 @@ def read(keys: Keys, limits: Limits) -> Plan[Facts]:
             yield from _part(unread, "members that left", gone_members.read(keys, clock.now_ms, found), ())
         ),
         refused=(yield from _part(unread, "refusals", refused_claims.read(keys, clock.now_ms), ())),
+        comparisons=(
+            yield from _part(unread, "comparisons", drift.comparisons(keys), NO_COMPARISONS)
+        ).by_name,
         memory=(yield from _part(unread, "INFO", memory(), Memory())),
         replica_of=(yield from _part(unread, "INFO", replica_of(), None)),
         unread=unread,

@@ -26,6 +26,7 @@ class EventKind(StrEnum):
     ACCESS_DENIED = "access_denied"
     CONFLICT_SEEN = "conflict_seen"
     TABLES_REPAIRED = "tables_repaired"
+    DRIFT_CHANGED = "drift_changed"
     CHECKPOINT = "checkpoint"
 
 

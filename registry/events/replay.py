@@ -63,6 +63,7 @@ STEPS: Final[dict[str, Callable[[Tables, Event], Tables]]] = {
     EventKind.ACCESS_DENIED: changes.nothing,
     EventKind.CONFLICT_SEEN: changes.nothing,
     EventKind.TABLES_REPAIRED: changes.tables_repaired,
+    EventKind.DRIFT_CHANGED: changes.nothing,
     EventKind.CHECKPOINT: checkpoint,
 }
 ROUNDS_OWN: Final = frozenset({EventKind.STREAM_STARTED, EventKind.TABLES_REPAIRED, EventKind.CHECKPOINT})

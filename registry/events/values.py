@@ -19,6 +19,7 @@ JSON_OF: Final[Mapping[str, frozenset[str]]] = {
     EventKind.ACCESS_CHANGED: frozenset({"added", "changed", "removed"}),
     EventKind.HOLD_CHANGED: frozenset({"before", "after"}),
     EventKind.DRAIN_CHANGED: frozenset({"before", "after"}),
+    EventKind.DRIFT_CHANGED: frozenset({"before", "after"}),
     EventKind.TABLES_REPAIRED: frozenset({"topics"}),
 }
 """Of these kinds only: `before` and `after` of a KV entry are text, whatever it holds."""

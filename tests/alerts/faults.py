@@ -21,6 +21,9 @@ from mqpipeline.reports.catalogue import SLO
 from mqpipeline.serving.publish import publish
 from mqpipeline.serving.results import Results
 from registry.clock import LATE_MS
+from registry.drift import DriftReport, Unanswered, delete, report
+from registry.drivers import run
+from registry.plans import Origin
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.command import Command, encode
 from testbed import redis_servers
@@ -41,6 +44,8 @@ ELSEWHERE: Final = b"PROXY TCP4 192.0.2.7 10.9.9.9 41000 9876\r\n"
 """A balancer of this machine says that the client is on another one."""
 REFUSED_AT_ONCE: Final = 20
 PRINCIPAL: Final = '[principals.ci]\nroles = ["reader"]\n'
+COMPARED: Final = ("127.0.2.2:9876", "127.0.2.3:9876")
+HOUR_S: Final = 3_600
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 DIFFERING: Final = msgspec.structs.replace(RUN, proves=True, members_differing=1, pairs_differing=0)
@@ -288,6 +293,20 @@ def the_right_to_write_events_is_taken(service: Service) -> Iterator[None]:
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "+xadd")
     service.await_jobs()
     eventually(lambda: _expired(service) > before)
+
+
+@fault("plain", "Drift DriftUnknown", for_s=4)
+def name_servers_that_differ_and_one_that_does_not_answer(service: Service) -> Iterator[None]:
+    for name, found in (
+        ("differs", DriftReport(COMPARED, HOUR_S, {"topic-missing": 1})),
+        ("silent", DriftReport(COMPARED, HOUR_S, {}, (Unanswered(COMPARED[0], "no answer"),))),
+    ):
+        run(report(service.keys, name, found, Origin("test", "cli:test")), service.store.client)
+    eventually(lambda: service.value("drift_unreachable", comparison="silent") == 1)
+    yield
+    for name in ("differs", "silent"):
+        run(delete(service.keys, name, Origin("test", "cli:test")), service.store.client)
+    eventually(lambda: service.value("drift_age_seconds", comparison="silent") is None)
 
 
 @fault("small", "EventsCut", for_s=3)

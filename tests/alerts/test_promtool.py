@@ -34,6 +34,9 @@ DENIED: Final = 'N_security_events_total{ns="a",operation="authz",result="denied
 RELOAD: Final = 'N_access_file_last_reload_successful{ns="a",instance="%s"}'
 CONFLICTS: Final = 'N_identity_conflicts_total{ns="a",kind="two_names"}'
 LOOKUPS: Final = 'N_requests_total{ns="a",request_code="105",result="%s"}'
+DRIFT: Final = 'N_drift_differences{ns="a",comparison="d",kind="%s"}'
+UNREACHABLE: Final = 'N_drift_unreachable{ns="a",comparison="d"}'
+AGE: Final = 'N_drift_%s_seconds{ns="a",comparison="d"}'
 MISMATCHES: Final = 'N_events_fold_mismatches{ns="a"}'
 TIMED: Final = 'N_request_duration_seconds_%s{ns="a",request_code="105"%s}'
 FRESH: Final = 'N_route_freshness_seconds_%s{ns="a"%s}'
@@ -103,6 +106,18 @@ CASES: Final = (
     ),
     Case("the first report has mismatches", {MISMATCHES: "_x20 3x180"}, "FoldMismatch"),
     Case("the first report has none", {MISMATCHES: "_x20 0x180"}),
+    Case("name servers agree", {DRIFT % "kv-differs": "0x200", UNREACHABLE: "0x200"}),
+    Case(
+        "name servers differ", {DRIFT % "kv-differs": "0x60 1x140", DRIFT % "topic-missing": "0x200"}, "Drift"
+    ),
+    Case("name servers differed for a moment", {DRIFT % "kv-differs": "0x60 1x5 0x135"}),
+    Case("a name server does not answer a comparison", {UNREACHABLE: "0x60 1x140"}, "DriftUnknown"),
+    Case(
+        "a comparison is not reported any more",
+        {AGE % "age": "0x60 0+30x140", AGE % "valid": "180x200"},
+        "DriftUnknown",
+    ),
+    Case("a comparison is reported", {AGE % "age": "0x60 60x140", AGE % "valid": "180x200"}),
     Case(
         "facts of the store, from two HTTP workers",
         {f'N_expiry_lag_seconds{{ns="a",instance="{instance}"}}': "10x200" for instance in "12"},

@@ -21,12 +21,19 @@ FULL = a_broker(
     heartbeatTimeoutMillis=1000,
     filterServers=[MASTER],
 )
+COMPARISON: dict[str, object] = {
+    "nameServers": [MASTER, MASTER],
+    "validForSeconds": 60,
+    "counts": {"kv-differs": 1},
+    "examples": [{"kind": "kv-differs", "subject": "n k", "what": "w"}],
+}
 OPERATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/brokers", FULL),
     ("POST", "/v1/brokers/broker-a/heartbeat", {"cluster": "c1", "brokerAddr": MASTER}),
     ("POST", "/v1/brokers/broker-a/write-permission", {"writable": True}),
     ("PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r", "untilMillis": 2**41}),
     ("PUT", "/v1/topics/T", {"queueDatas": [QUEUE_DATA]}),
+    ("PUT", "/v1/drift/d", COMPARISON),
     ("PUT", "/v1/kv/n", {"table": {"k": "v"}}),
     ("PUT", "/v1/kv/n/k", {"value": "v"}),
     ("PATCH", "/v1/settings", {"settings": {"orderMessageEnable": True, "listenPort": 1}}),
@@ -44,6 +51,7 @@ READS = [
     "/v1/events",
     "/v1/audit",
     "/v1/doctor",
+    "/v1/drift",
     "/v1/reports",
     "/v1/reports/availability",
     "/healthz",

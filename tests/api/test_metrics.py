@@ -113,6 +113,7 @@ def test_every_metric_of_the_store_and_no_other(http: Http, redis: redis_py.Redi
     redis.hset(keys.events_consumers, "pipeline:main", json.dumps({"id": "0-0", "at_ms": 1}))
     http.ok("POST", "/v1/brokers", a_broker())
     http.ok("PUT", "/v1/kv/ns/key", {"value": "v"})
+    http.ok("PUT", "/v1/drift/d", {"nameServers": ["h1:9876", "h2:9876"], "validForSeconds": 60})
     run(note_success(keys, "expire_brokers", 1), redis)
     assert scrape(http).keys() == {metric.name for metric in CATALOGUE if Scope.STORE in metric.scopes}
 

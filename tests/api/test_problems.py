@@ -220,6 +220,7 @@ BODIES: dict[tuple[str, str], object] = {
     ("POST", "/v1/brokers/<name>/heartbeat"): {"cluster": "c", "brokerAddr": "h:1"},
     ("POST", "/v1/brokers/<name>/write-permission"): {"writable": True},
     ("PUT", "/v1/brokers/<name>/drain"): {"owner": "o", "reason": "r"},
+    ("PUT", "/v1/drift/<name>"): {"nameServers": ["h:1", "h:2"], "validForSeconds": 60},
     ("PUT", "/v1/topics/<topic>"): {"queueDatas": [QUEUES]},
     ("PUT", "/v1/kv/<namespace>"): {"table": {}},
     ("PUT", "/v1/kv/<namespace>/<path:key>"): {"value": "v"},

@@ -185,6 +185,22 @@ ALONE: Final[dict[str, Values]] = {
         "options": {"accessMode": "observe"},
         "remoting": {"service": {"type": "NodePort"}},
     },
+    "drift": {
+        "drift": {
+            "comparisons": [
+                {"name": "old-1", "address": "10.0.0.1:9876"},
+                {"name": "old-2", "address": "[fd00::1]:9876"},
+            ],
+            "kvNamespaces": ["own"],
+            "tokenSecret": "drift-token",
+        },
+        "metrics": {"enabled": True},
+        "networkPolicy": {"egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}]},
+    },
+    "drift, observed": {
+        "drift": {"comparisons": [{"name": "old", "address": "old.example:9876"}]},
+        "options": {"accessMode": "observe"},
+    },
     "batch": {"pipeline": {"mode": "batch", "options": {"SLO": "*=0.9", "RETIRE_AFTER": 604800000}}},
     "batch-elsewhere": {
         "redis": {"kind": "standalone", "hosts": ["redis.db:6379"], "existingSecret": "login"},

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from mqnamesrv import gunicorn_common, probe
+from mqns.cli.app import app
 from mqns.roundtrip import arguments
 from mqpipeline.options import load as load_pipeline
 from registry.options.catalogue import CATALOGUE, SECRETS, VARIABLES, Options
@@ -27,6 +29,7 @@ from tests.helm.chart import (
     environment,
     find,
     render,
+    templates,
 )
 from tools import chart_options
 from worker.jobs.liveness_file import LONGEST_SILENCE_S
@@ -250,3 +253,17 @@ def test_helm_test_calls_the_round_trip(case: str) -> None:
     assert bool(given.certificate) == given.tls
     for file in filter(None, (given.certificate, given.key)):
         assert file.rpartition("/")[0] in mounted
+
+
+def test_comparisons_are_commands_of_mqns() -> None:
+    (_, pod), *_ = [one for one in templates(render(CASES["drift"])) if one[0] == "Deployment/mq-drift"]
+    commands = [one["command"] for one in pod["spec"]["containers"]]
+    assert [words[:2] for words in commands] == [["mqns", "drift"]] * 2
+    command = get_command(app).commands["drift"]  # type: ignore[attr-defined]
+    given = [command.make_context("drift", list(words[2:])).params for words in commands]
+    assert [(one["first"], one["second"], one["name"]) for one in given] == [
+        ("10.0.0.1:9876", "mq-remoting:9876", "old-1"),
+        ("[fd00::1]:9876", "mq-remoting:9876", "old-2"),
+    ]
+    assert {one["http"] for one in given} == {"http://mq-http:8080"}
+    assert all((one["every"], one["kv"]) == (60, ["own"]) for one in given)

@@ -10,6 +10,7 @@ from tests.helm.chart import COMPONENT, SELECTOR, Object, address, at, matches, 
 ALL = merged(
     CASES["embedded, self-signed, scaled"],
     CASES["stream-executors"],
+    CASES["drift"],
     {"networkPolicy": {"egress": [{}], "remotingFrom": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}},
 )
 PATHS = (

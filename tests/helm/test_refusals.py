@@ -11,6 +11,8 @@ from tests.helm.chart import Refused, render
 SENTINEL = {"redis": {"kind": "sentinel", "hosts": ["s:26379"], "sentinelMaster": "main"}}
 CLUSTER = {"redis": {"kind": "cluster", "hosts": ["c:6379"]}}
 QUEUE = {"jobQueue": {"redis": {"hosts": ["q:6379"]}}}
+OLD = {"name": "old", "address": "old.example:9876"}
+DRIFT: dict[str, Any] = {"drift": {"comparisons": [OLD], "tokenSecret": "token"}}
 STREAM = {"pipeline": {"mode": "stream"}}
 
 
@@ -29,6 +31,9 @@ OF_THE_SCHEMA: dict[str, dict[str, Any]] = {
     "options.clusterTest: boolean": {"options": {"clusterTest": "true"}},
     "options.waitSecondsForService: 147": {"options": {"waitSecondsForService": 1 << 31}},
     "redis.kind: sentinel": {"redis": {"kind": "valkey"}},
+    "drift.comparisons.0.name: pattern": {"drift": {"comparisons": [OLD | {"name": "Old_1"}]}},
+    "drift.comparisons.0.address: pattern": {"drift": {"comparisons": [OLD | {"address": "old.example"}]}},
+    "drift.every: 1": {"drift": {"every": 0}},
     "redis.hosts.0: pattern": _redis(hosts=["redis.db"]),
     "redis.hosts.0: match": _redis(hosts=["user:secret@redis.db:6379"]),
     "redis.existingSecret: string": _redis(existingSecret={"name": "login"}),
@@ -147,6 +152,15 @@ OF_THE_CHECKS: dict[str, dict[str, Any]] = {
     "http.service.type=LoadBalancer with externalTrafficPolicy=Cluster gives all": {
         "http": {"service": {"type": "LoadBalancer"}}
     },
+    "drift.comparisons: two have one name": merged(DRIFT, {"drift": {"comparisons": [OLD, OLD]}}),
+    "drift.comparisons: http.enabled is false": merged(DRIFT, {"http": {"enabled": False}}),
+    "drift.tokenSecret is empty": merged(DRIFT, {"drift": {"tokenSecret": ""}}),
+    "drift.comparisons: tls.mode is enforcing": merged(
+        DRIFT, {"tls": {"mode": "enforcing"}, "test": {"enabled": False}}
+    ),
+    "drift.comparisons: options.accessRead admits no pod": merged(
+        DRIFT, {"options": {"accessRead": "signed"}, "test": {"enabled": False}}
+    ),
     "pipeline.spark.executors are only for pipeline.mode=stream": {
         "pipeline": {"mode": "batch", "spark": {"executors": 1}}
     },

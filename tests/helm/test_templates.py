@@ -23,6 +23,7 @@ CRON = "CronJob mq-pipeline"
 JOB_POD = "spec jobTemplate spec template spec"
 SERVICE = "Service mq-remoting"
 TEST = "Pod mq-test-wire"
+DRIFT, COMPARED = "Deployment mq-drift", CASES["drift"]
 KNOWN = CASES["principals"]
 IN_VALUES = CASES["principals-in-values, balancer"]
 OURS = {"app.kubernetes.io/name": "redis-namesrv", "app.kubernetes.io/instance": "mq"}
@@ -208,6 +209,30 @@ ROWS: list[Row] = [
         "redis",
     ),
     (CLOSED, "NetworkPolicy mq-jobs", "spec egress 2 to 0 ipBlock cidr", "10.0.0.0/8"),
+    # comparisons with other name servers
+    (COMPARED, DRIFT, "spec replicas", 1),
+    (COMPARED, DRIFT, "spec template spec containers old-2 command 2", "[fd00::1]:9876"),
+    (
+        COMPARED,
+        DRIFT,
+        "spec template spec containers old-1 env MQNS_TOKEN valueFrom secretKeyRef",
+        {"name": "drift-token", "key": "token"},
+    ),
+    (
+        merged(COMPARED, {"drift": {"pods": {"extraEnv": [{"name": "TZ", "value": "UTC"}]}}}),
+        DRIFT,
+        f"{CONTAINER} env TZ value",
+        "UTC",
+    ),
+    (CASES["drift, observed"], DRIFT, f"{CONTAINER} env", None),
+    (COMPARED, "NetworkPolicy mq-drift", "spec ingress", None),
+    (
+        COMPARED,
+        "NetworkPolicy mq-drift",
+        "spec egress 2 to 1 podSelector matchLabels app.kubernetes.io/component",
+        "http",
+    ),
+    (COMPARED, "NetworkPolicy mq-drift", "spec egress 3 to 0 ipBlock cidr", "10.0.0.0/8"),
     # TLS of the remoting port
     (ENFORCING, REMOTING, "spec template spec volumes tls secret secretName", "namesrv-tls"),
     (
@@ -419,3 +444,9 @@ def test_every_pod_has_the_files_that_its_urls_name(component: str) -> None:
 )
 def test_what_there_is(values: Any, kind: str, expected: list[str]) -> None:
     assert names(render(values), kind) == expected
+
+
+def test_no_pod_compares_where_nothing_is_to_be_compared() -> None:
+    for kind in ("Deployment", "NetworkPolicy"):
+        assert "mq-drift" not in names(render(), kind)
+        assert "mq-drift" in names(render(COMPARED), kind)

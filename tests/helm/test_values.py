@@ -14,7 +14,7 @@ VALUES = yaml.safe_load(TEXT)
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 FREE = ("options", "resources", "conf")
 """Keys of tables that may have other members than values.yaml shows."""
-COMPONENTS = ("remoting", "http", "jobs", "scheduler", "pipeline")
+COMPONENTS = ("remoting", "http", "jobs", "scheduler", "drift", "pipeline")
 
 
 def _known(schema: dict[str, Any], path: str = "") -> Iterator[str]:

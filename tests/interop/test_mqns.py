@@ -199,6 +199,25 @@ def test_doctor_compares_them(servers: Mapping[str, NameServer]) -> None:
     assert "queues-differ" not in findings
 
 
+@pytest.mark.parametrize("java", [JAVA_5, JAVA_4])
+def test_drift_from_javas_name_server(servers: Mapping[str, NameServer], java: str) -> None:
+    """A broker that only ours has, and a key that only Java's has; where they agree, none."""
+    pair = [servers[whose].address for whose in (OURS, java)]
+    words = ("drift", *pair, "--kv", "drifting", "--grace", "0", "-o", "json", *PATIENTLY)
+    agreeing = run(*words)
+    assert (agreeing.code, agreeing.document["outcome"]) == (ExitCode.OK, "same"), agreeing
+    with closing(Connection(servers[OURS].port)) as over:
+        lonely = A.but(name="lonely", addr="127.10.0.7:10911", topics=(Topic("TL"), Topic("TM")))
+        assert lonely.register(over).code == 0
+        assert mqns(servers[java], "kv set drifting k v").code == ExitCode.OK
+        ended = run(*words)
+        assert lonely.unregister(over).code == 0
+        assert mqns(servers[java], "kv delete drifting k").code == ExitCode.OK
+    assert (ended.code, ended.document["outcome"]) == (ExitCode.FINDINGS, "drift"), ended
+    assert ended.document["counts"] == {"broker-missing": 1, "kv-differs": 1}
+    assert [one["subject"] for one in ended.document["examples"]] == ["lonely 127.10.0.7:10911", "drifting k"]
+
+
 def test_doctor_has_no_complaint_about_real_brokers(
     stage: Stage, release_5: Release, release_4: Release
 ) -> None:
@@ -216,6 +235,8 @@ def test_doctor_has_no_complaint_about_real_brokers(
     }
     assert ended.code == ExitCode.OK
     assert ended.document["brokersConnectedTo"] == 2
+    drift = run("drift", *(server.address for server in both), "-o", "json", *PATIENTLY)
+    assert (drift.code, drift.document["outcome"]) == (ExitCode.OK, "same"), drift
 
 
 def test_it_prints_what_mqadmin_prints(

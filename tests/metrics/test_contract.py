@@ -95,7 +95,10 @@ workers g role
 build_info g version wire
 rocketmq_nameserver_up g
 """
-OUR_OWN = {"access_file_last_reload_successful", "doctor_findings", "events_fold_mismatches"}
+OUR_OWN = {
+    *("access_file_last_reload_successful", "doctor_findings", "events_fold_mismatches"),
+    *("drift_differences", "drift_unreachable", "drift_age_seconds", "drift_valid_seconds"),
+}
 """What came later."""
 
 

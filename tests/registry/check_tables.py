@@ -42,6 +42,7 @@ ELSEWHERE = (
     "doctor",
     "gone",
     "refused",
+    "drift",
     "workers",
     "announced",
 )

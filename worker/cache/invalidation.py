@@ -231,6 +231,7 @@ RULES: dict[str, Callable[[Invalidation, Event], None]] = {
     EventKind.CONFLICT_SEEN: Invalidation._nothing,
     EventKind.ACCESS_DENIED: Invalidation._nothing,
     EventKind.TABLES_REPAIRED: Invalidation._repaired,
+    EventKind.DRIFT_CHANGED: Invalidation._nothing,
     EventKind.CHECKPOINT: Invalidation._nothing,
 }
 """Kinds that are not here drop all, `hold_changed` among them; `settings_changed` and `access_changed` need the

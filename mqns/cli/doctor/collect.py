@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from mqns.addresses.syntax import split_address
-from mqns.cli.doctor.contact import evidence, first_contact, over_http
+from mqns.cli.doctor.contact import evidence, first_contact, over_http, unanswered
 from mqns.cli.doctor.facts import (
     BROKERS,
     CONFIG,
@@ -49,7 +49,8 @@ HTTP_PORT: Final = 80
 
 class CollectOptions(msgspec.Struct, frozen=True):
     """What to collect; `namespaces` of the KV configuration besides ORDER_TOPIC_CONFIG; `http` URLs by address,
-    which are asked with `token`; `only_http`: the addresses are URLs themselves, and nothing else is asked."""
+    which are asked with `token`; `only_http`: the addresses are URLs themselves, and nothing else is asked.
+    `only_tables`: brokers, topics, routes and KV alone, which clients may read; neither options nor readiness."""
 
     namespaces: tuple[str, ...] = ()
     routes: bool = True
@@ -58,6 +59,7 @@ class CollectOptions(msgspec.Struct, frozen=True):
     timeout_s: float = 5.0
     token: str | None = None
     only_http: bool = False
+    only_tables: bool = False
 
 
 async def collect(
@@ -79,6 +81,8 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
     url = plan.http.get(address)
     if plan.only_http and url is not None:
         return await _http_side(server, url, plan)
+    if plan.only_tables:
+        return await _tables(server, address, plan)
     (facts, store_failure), http, ips = await asyncio.gather(
         first_contact(server, address, plan.timeout_s),
         _first_http(server, url, plan),
@@ -95,9 +99,20 @@ async def _name_server(server: AsyncNameServerClient, address: str, plan: Collec
         away = more.http is not None and more.http.refused_kind == STORE_UNAVAILABLE
         return _without_store(more, over_http(more.http)) if away else more
     except _StoreAway as error:
-        return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
+        return _without_store(facts, (_refused_without_store(error),))
     except RemotingError as error:
         return _unanswered_since(facts, error)
+
+
+async def _tables(server: AsyncNameServerClient, address: str, plan: CollectOptions) -> NameServerFacts:
+    """Return what the lists of a name server say; a failure is one of the facts."""
+    facts = NameServerFacts(address=address)
+    try:
+        return await _more(server, facts, plan)
+    except _StoreAway as error:
+        return _without_store(facts, (_refused_without_store(error),))
+    except RemotingError as error:
+        return await unanswered(address, error)
 
 
 async def _http_side(server: AsyncNameServerClient, url: str, plan: CollectOptions) -> NameServerFacts:
@@ -147,7 +162,7 @@ async def _more(
 
     info = await ask(BROKERS, calls.get_cluster_info())
     topics = await ask(TOPICS, calls.get_topics())
-    config = await ask(CONFIG, calls.get_config())
+    config = None if plan.only_tables else await ask(CONFIG, calls.get_config())
     kv: dict[str, dict[str, str]] = {}
     for namespace in dict.fromkeys((ORDER_TOPIC_CONFIG, *plan.namespaces)):
         what = f"KV namespace {namespace}"
@@ -199,7 +214,7 @@ async def _with_routes(
                     lambda topic: _route(at, topic), topics, CONCURRENT_CALLS, done
                 )
             except _StoreAway as error:
-                return _without_store(facts, (f"the request for {error} got code 1 ({STORE_AWAY})",))
+                return _without_store(facts, (_refused_without_store(error),))
             except RemotingError as error:
                 return _unanswered_since(facts, error)
             reply_of = dict(zip(topics, replies, strict=True))
@@ -270,6 +285,10 @@ async def _ips(address: str) -> tuple[str, ...]:
 
 class _StoreAway(Exception):
     """A redis-namesrv got no answer from its store; the text is what was asked for."""
+
+
+def _refused_without_store(error: _StoreAway) -> str:
+    return f"the request for {error} got code 1 ({STORE_AWAY})"
 
 
 def _refusal(what: str, error: ResponseError) -> Refusal:

@@ -34,7 +34,7 @@ async def first_contact(
     try:
         first = await server.remoting.invoke(address, calls.get_config().request, timeout_s=timeout_s)
     except RemotingError as error:
-        return await _unanswered(address, error), None
+        return await unanswered(address, error), None
     facts = NameServerFacts(address=address, version=version_name(first.version), answer_s=clock() - began_at)
     if first.version < V5_0_0:
         return facts, None
@@ -116,7 +116,7 @@ async def _readiness(remoting: AsyncRemotingClient, address: str, limit_s: float
     return (response.remark or f"code {response.code}").removeprefix("not ready: ")
 
 
-async def _unanswered(address: str, error: RemotingError) -> NameServerFacts:
+async def unanswered(address: str, error: RemotingError) -> NameServerFacts:
     """Return the facts of an address where no name server answered, and what is there instead."""
     if isinstance(error, ConnectError):
         return NameServerFacts(address=address, failure=error.reason)

@@ -1,7 +1,11 @@
-"""Checks of name servers against each other: brokers, topics, queues and KV configuration."""
+"""Checks of name servers against each other: brokers, topics, queues and KV configuration.
+
+A finding of the doctor tells of all that differs alike; what differs is also there thing by thing, for `mqns drift`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
 
 from mqns.cli.doctor.facts import Facts, NameServerFacts
 from mqns.cli.doctor.findings import Finding, Severity, counted, named
@@ -10,6 +14,8 @@ from mqns.names import ORDER_TOPIC_CONFIG
 from rocketmq_remoting.route import QueueData
 
 T = TypeVar("T")
+Pattern: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+"""Fields of queue data that differ, with the value at each name server."""
 FIELDS: Final[Mapping[str, Callable[[QueueData], int]]] = {
     "readQueueNums": lambda data: data.read_queue_nums,
     "writeQueueNums": lambda data: data.write_queue_nums,
@@ -23,8 +29,33 @@ REGISTER_ADVICE: Final = (
 )
 
 
+class Difference(msgspec.Struct, frozen=True):
+    """One thing that differs: the rule of its finding, what it is about, and what the name servers say of it."""
+
+    kind: str
+    subject: str
+    what: str
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A finding, and the differences that it tells of: (subject, what) of each."""
+
+    finding: Finding
+    things: tuple[tuple[str, str], ...]
+
+
 def check(facts: Facts) -> Iterator[Finding]:
-    """Yield all differences between name servers that list their brokers; none with a single one."""
+    """Yield the findings of all differences between name servers that list their brokers; none with a single one."""
+    yield from (group.finding for group in _groups(facts))
+
+
+def differences(facts: Facts) -> Iterator[Difference]:
+    """Yield them one by one."""
+    for group in _groups(facts):
+        yield from (Difference(group.finding.check, subject, what) for subject, what in group.things)
+
+
+def _groups(facts: Facts) -> Iterator[Group]:
     servers = tuple(server for server in facts.reachable if server.lists_brokers)
     if len(servers) > 1:
         yield from _brokers(facts, servers)
@@ -34,7 +65,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from _kv(servers)
 
 
-def _brokers(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+def _brokers(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Group]:
     absent: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for name in facts.broker_names():
         ids = {number for server in servers for number in _addresses(server, name)}
@@ -50,11 +81,11 @@ def _brokers(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Findi
         yield _absent(name, missing, addresses, servers)
 
 
-def _conflict(name: str, number: int, address_at: Mapping[str, str | None]) -> Finding:
+def _conflict(name: str, number: int, address_at: Mapping[str, str | None]) -> Group:
     where = ", ".join(
         f"{address} at {server}" for server, address in address_at.items() if address is not None
     )
-    return Finding(
+    finding = Finding(
         Severity.ERROR,
         "broker-conflict",
         f"{name} with id {number} is not the same everywhere: {where}",
@@ -63,11 +94,12 @@ def _conflict(name: str, number: int, address_at: Mapping[str, str | None]) -> F
         "Give one of them another brokerName or brokerId; if one has only moved, wait for the end of the old one's "
         "registration (120 s) and look again.",
     )
+    return Group(finding, ((f"{name} with id {number}", where),))
 
 
 def _absent(
     name: str, missing: tuple[str, ...], addresses: Sequence[str], servers: Sequence[NameServerFacts]
-) -> Finding:
+) -> Group:
     lost = sorted(
         {
             topic
@@ -78,23 +110,25 @@ def _absent(
         }
     )
     therefore = f"; {counted(len(lost), 'topic')} unknown there because of it: {named(lost)}" if lost else ""
-    return Finding(
+    what = f"not registered at {' and '.join(missing)}"
+    finding = Finding(
         Severity.ERROR,
         "broker-missing",
-        f"{name} ({named(addresses)}) is not registered at {' and '.join(missing)}{therefore}",
+        f"{name} ({named(addresses)}) is {what}{therefore}",
         missing,
         (name, *addresses),
         REGISTER_ADVICE,
     )
+    return Group(finding, tuple((f"{name} {address}", what) for address in addresses))
 
 
-def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Group]:
     for name in facts.broker_names():
         tables = {server.address: server.info.broker_addr_table for server in servers}
         cluster_at = {address: table[name].cluster for address, table in tables.items() if name in table}
         if len(set(cluster_at.values())) > 1:
             where = ", ".join(f"{cluster} at {address}" for address, cluster in cluster_at.items())
-            yield Finding(
+            finding = Finding(
                 Severity.ERROR,
                 "broker-cluster-differs",
                 f"{name} belongs to different clusters: {where}",
@@ -102,9 +136,10 @@ def _clusters(facts: Facts, servers: Sequence[NameServerFacts]) -> Iterator[Find
                 (name,),
                 "Give brokers of different clusters different names.",
             )
+            yield Group(finding, ((name, where),))
 
 
-def _topics(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+def _topics(servers: Sequence[NameServerFacts]) -> Iterator[Group]:
     missing: dict[tuple[str, ...], list[str]] = {}
     listing = [server for server in servers if server.topics is not None]
     for topic in sorted({topic for server in listing for topic in server.topics or ()}):
@@ -116,20 +151,21 @@ def _topics(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
         if without:
             missing.setdefault(without, []).append(topic)
     for without, topics in missing.items():
-        yield Finding(
+        what = f"unknown at {' and '.join(without)}, although a broker that has it is registered there"
+        finding = Finding(
             Severity.ERROR,
             "topic-missing",
-            f"{counted(len(topics), 'topic')} unknown at {' and '.join(without)}, although a broker that has it is "
-            f"registered there: {named(topics)}",
+            f"{counted(len(topics), 'topic')} {what}: {named(topics)}",
             without,
             tuple(topics),
             "Clients that ask there get no route: update one topic of the broker, or restart it.",
         )
+        yield Group(finding, tuple((topic, what) for topic in topics))
 
 
-def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Group]:
     absent: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    differing: dict[tuple[str, tuple[tuple[str, tuple[tuple[str, int], ...]], ...]], list[str]] = {}
+    differing: dict[tuple[str, Pattern], list[str]] = {}
     for topic in sorted({topic for server in servers for topic in server.routes}):
         knowing = [server for server in servers if topic in server.routes]
         for broker in sorted(_serving(topic, servers)):
@@ -142,30 +178,39 @@ def _queues(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
             pattern = _pattern({address: data for address, data in queues_at.items() if data is not None})
             if pattern:
                 differing.setdefault((broker, pattern), []).append(topic)
-    for (broker, without), topics in absent.items():
-        yield Finding(
-            Severity.ERROR,
-            "queues-missing",
-            f"routes at {' and '.join(without)} leave out {broker}, which is registered there, for "
-            f"{counted(len(topics), 'topic')}: {named(topics)}",
-            without,
-            tuple(topics),
-            "Clients that ask there do not use this broker. Update one of its topics, or restart it: then it registers "
-            "with all again.",
-        )
-    for (broker, pattern), topics in differing.items():
-        queues = "; ".join(
-            f"{field} " + ", ".join(f"{value} at {address}" for address, value in values)
-            for field, values in pattern
-        )
-        yield Finding(
-            Severity.ERROR,
-            "queues-differ",
-            f"{broker} has different queues for {counted(len(topics), 'topic')} ({named(topics)}): {queues}",
-            tuple(address for address, _ in pattern[0][1]),
-            tuple(topics),
-            _queues_advice(broker, [field for field, _ in pattern]),
-        )
+    yield from (_queues_missing(*key, topics) for key, topics in absent.items())
+    yield from (_queues_differ(*key, topics) for key, topics in differing.items())
+
+
+def _queues_missing(broker: str, without: tuple[str, ...], topics: Sequence[str]) -> Group:
+    finding = Finding(
+        Severity.ERROR,
+        "queues-missing",
+        f"routes at {' and '.join(without)} leave out {broker}, which is registered there, for "
+        f"{counted(len(topics), 'topic')}: {named(topics)}",
+        without,
+        tuple(topics),
+        "Clients that ask there do not use this broker. Update one of its topics, or restart it: then it registers "
+        "with all again.",
+    )
+    what = f"left out of routes at {' and '.join(without)}, where the broker is registered"
+    return Group(finding, tuple((f"{topic} of {broker}", what) for topic in topics))
+
+
+def _queues_differ(broker: str, pattern: Pattern, topics: Sequence[str]) -> Group:
+    queues = "; ".join(
+        f"{field} " + ", ".join(f"{value} at {address}" for address, value in values)
+        for field, values in pattern
+    )
+    finding = Finding(
+        Severity.ERROR,
+        "queues-differ",
+        f"{broker} has different queues for {counted(len(topics), 'topic')} ({named(topics)}): {queues}",
+        tuple(address for address, _ in pattern[0][1]),
+        tuple(topics),
+        _queues_advice(broker, [field for field, _ in pattern]),
+    )
+    return Group(finding, tuple((f"{topic} of {broker}", queues) for topic in topics))
 
 
 def _queues_advice(broker: str, fields: Sequence[str]) -> str:
@@ -175,7 +220,7 @@ def _queues_advice(broker: str, fields: Sequence[str]) -> str:
     return "Update the topic in the broker again (mqadmin updateTopic), so that it registers with all name servers."
 
 
-def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
+def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Group]:
     for namespace in sorted({namespace for server in servers for namespace in server.kv}):
         having = [server for server in servers if namespace in server.kv]
         severity = Severity.ERROR if namespace == ORDER_TOPIC_CONFIG else Severity.WARNING
@@ -186,14 +231,17 @@ def _kv(servers: Sequence[NameServerFacts]) -> Iterator[Finding]:
                     f"{'nothing' if value is None else repr(value)} at {address}"
                     for address, value in value_at.items()
                 )
-                yield Finding(
+                subject = f"{namespace} {key}"
+                set_all = command_line("mqns", "kv", "set", *arguments(namespace, key, "VALUE"))
+                finding = Finding(
                     severity,
                     "kv-differs",
-                    f"{namespace} {key}: {values}",
+                    f"{subject}: {values}",
                     tuple(value_at),
-                    (f"{namespace} {key}",),
-                    f"Set it in all at once: {command_line('mqns', 'kv', 'set', *arguments(namespace, key, 'VALUE'))}",
+                    (subject,),
+                    f"Set it in all at once: {set_all}",
                 )
+                yield Group(finding, ((subject, values),))
 
 
 def _addresses(server: NameServerFacts, name: str) -> dict[int, str]:
@@ -228,7 +276,7 @@ def _queue_data(server: NameServerFacts, topic: str, broker: str) -> QueueData |
     return next((data for data in server.routes[topic].queue_datas if data.broker_name == broker), None)
 
 
-def _pattern(queues_at: Mapping[str, QueueData]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+def _pattern(queues_at: Mapping[str, QueueData]) -> Pattern:
     """Return the fields that differ, with each name server's value."""
     return tuple(
         (field, tuple((address, read(data)) for address, data in queues_at.items()))

@@ -136,6 +136,26 @@ SAID: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("access_denied", "denied", {"operation": "100", "class": "admin", "count": 1}, "100, of class admin"),
     (
+        "drift_changed",
+        "compared",
+        {"comparison": "d", "after": {"outcome": "same", "counts": {}, "unreachable": []}},
+        "d: not compared -> same",
+    ),
+    (
+        "drift_changed",
+        "compared",
+        {
+            "comparison": "d",
+            "before": {
+                "outcome": "drift",
+                "counts": {"topic-missing": 2, "kv-differs": 1},
+                "unreachable": [],
+            },
+            "after": {"outcome": "unreachable", "counts": {}, "unreachable": ["h:9876"]},
+        },
+        "d: 2 topic-missing, 1 kv-differs -> no answer of h:9876",
+    ),
+    (
         "conflict_seen",
         "two_names",
         MEMBER | {"action": "accepted", "holder": {"broker": "b2"}},

@@ -23,7 +23,7 @@ VARYING = (
     (re.compile(r"(V5_5_0 +)\d+ +"), r"\1MS "),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
 )
-RULE = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")
+RULE = re.compile(r"`([a-z]+(?:-[a-z]+)*)`")
 
 
 def examples() -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from registry.doctor.checks import Seen, check
 from registry.doctor.facts import Facts
 from registry.drains import DrainedBroker, StoredDrain
+from registry.drift import Comparison, DriftReport, Unanswered
 from registry.events.consumers import Consumer
 from registry.gone_members import GoneMember, MemberName
 from registry.growth.limits import DEFAULT_LIMITS
@@ -26,6 +27,7 @@ CLOCK = LeaseClock(NOW, NOW, NOW - DAY, None, NOW)
 REPAIR = RepairState(Repaired(), None, NOW - MINUTE, None, None)
 REFUSED = RefusedClaim(Claimed("c1", "b1", "0", "10.0.0.2:1", "two_addresses", "10.0.0.1:1"), NOW - MINUTE)
 DRAIN = StoredDrain("alice", "upgrade", None, 1_700_000_000_000)
+DRIFT, TWO = DriftReport, ("h1:9876", "h2:9876")
 ON_TIME = {task: TaskTime(NOW - 1_000, 1) for task in TASKS}
 HEALTHY = Facts(
     clock=CLOCK, limits=DEFAULT_LIMITS, usage=Usage(1, 1, 1, (("10.0.0.1", 1),)), repair=REPAIR, tasks=ON_TIME
@@ -58,6 +60,11 @@ def without(task: str) -> dict[str, TaskTime]:
 
 def limited(**more: int) -> Any:
     return replace(DEFAULT_LIMITS, **more)
+
+
+def compared(report: DriftReport, ago_ms: int = 0) -> dict[str, Comparison]:
+    """Return one comparison, reported so long ago."""
+    return {"d": Comparison(NOW - ago_ms, NOW - DAY, report)}
 
 
 SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
@@ -145,6 +152,13 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
     ("it has no bound", {"memory": Memory(7, 0)}, []),
     ("a consumer", {"consumers": {"p": Consumer(at_ms=NOW - DAY // 3, hold=True)}}, []),
     ("a silent one", {"consumers": {"p": Consumer(at_ms=NOW - DAY, hold=True)}}, [("consumer-silent", ("p",))]),
+    ("name servers that agree", {"comparisons": compared(DRIFT(TWO, 60))}, []),
+    ("name servers that differ", {"comparisons": compared(DRIFT(TWO, 60, {"kv-differs": 2}))}, [("drift", ("d",))]),
+    ("one of them that does not answer",
+     {"comparisons": compared(DRIFT(TWO, 60, {}, (Unanswered(TWO[1], "refused"),)))}, [("drift-unreachable", ("d",))]),
+    ("a comparison in time", {"comparisons": compared(DRIFT(TWO, 60), MINUTE)}, []),
+    ("one that is not reported any more, whatever it found",
+     {"comparisons": compared(DRIFT(TWO, 60, {"kv-differs": 2}), MINUTE + 1)}, [("drift-stale", ("d",))]),
     ("a silent one that nothing is kept for", {"consumers": {"p": Consumer(at_ms=NOW - DAY)}}, []),
 ]  # fmt: skip
 
@@ -182,6 +196,13 @@ def test_what_a_drain_is(drain: StoredDrain | None, text: str) -> None:
 def test_what_cannot_be_read_is_named() -> None:
     (seen,) = seen_in(unread={"jobs": "WRONGTYPE", "drains": "NOPERM"})
     assert seen.what == "cannot be read: jobs (WRONGTYPE), drains (NOPERM)"
+
+
+def test_a_comparison_is_told_with_its_counts_and_name_servers() -> None:
+    (seen,) = seen_in(comparisons=compared(DRIFT(TWO, 60, {"topic-missing": 3, "kv-differs": 1})))
+    assert seen.what == (
+        "name servers differ that should agree: d (3 topic-missing, 1 kv-differs between h1:9876 and h2:9876)"
+    )
 
 
 def test_few_of_many_are_named() -> None:

@@ -1,0 +1,1 @@
+"""Whether two name servers agree, now or again and again."""
