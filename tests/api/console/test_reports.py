@@ -106,9 +106,9 @@ def test_units_are_filtered_and_pages_lead_on(http: Http, redis: redis_py.Redis)
     rows = tuple(availability(f"broker:c1:b{number:02}", (3600, 0, 0, 0), 0) for number in range(60))
     publish(redis, "default", RUN, results(report_availability=rows))
     first = page(http.client, "/console/reports/availability?unit=broker")
-    assert "50 rows here" in first.text
+    assert "Rows on this page: 50" in first.text
     rest = page(http.client, first.links["Next page"])
-    assert "10 rows here" in rest.text
+    assert "Rows on this page: 10" in rest.text
     assert rest.values["unit"] == "broker"
     none = page(http.client, "/console/reports/availability?unit=topic")
     assert "No unit of that name has a row." in none.text
