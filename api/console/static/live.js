@@ -37,6 +37,10 @@
     source = null;
   }
 
+  // On a phone the sections are one line that scrolls.
+  const current = document.querySelector(".sections [aria-current]");
+  if (current) current.scrollIntoView({ block: "nearest", inline: "center" });
+
   if (state && address) {
     state.hidden = false;
     state.addEventListener("click", () => {
