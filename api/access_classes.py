@@ -32,6 +32,7 @@ ADMIN: Final = (
     *("registrations.write_permission", "drains.put_drain", "drains.delete_drain", "hold.release_hold"),
     *("topics.put_topic", "topics.remove_topic"),
     *("kv.put_table", "kv.clear_table", "kv.put_value", "kv.delete_value"),
+    *("mirror.register_mirrored", "mirror.renew_mirrored_brokers", "mirror.remove_mirrored_broker"),
     "events.ask_for_checkpoint",  # adds entries to the stream, as many as there are brokers
 )
 CONFIG: Final = (
