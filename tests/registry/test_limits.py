@@ -579,8 +579,8 @@ NEED_NO_FULL_HASH = {
     ),
     *("acquire_write", "keep_position", "release_claim", "report_denial", "set_access", "write_summary"),
 }
-"""What is read_routes' when a route is long, reads a few fields, ends a hold, is repaired, needs what a worker has cached,
-or is about one caller, position, claim, credential or entry."""
+"""What is read_routes' when a route is long, reads a few fields, ends a hold, is repaired, needs what a worker has
+cached, or is about one caller, position, claim, credential or entry."""
 
 
 def test_limits_are_the_options() -> None:

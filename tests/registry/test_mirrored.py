@@ -237,6 +237,22 @@ def test_no_guard_and_no_refusal_of_conflicts_keep_a_broker_from_its_own_place(
     assert marks(ns, "b3") == {0: None}
 
 
+def test_a_registration_that_says_the_very_same_takes_the_mark_away(ns: Namespace) -> None:
+    mirror(ns)
+    configs = topic_configs(("T1", "T2"))
+    body = RegisterBrokerBody(NO_VERSION, configs, frozenset(configs), ())
+    sent = encode_register_broker_body(body, version=V5, compressed=False)
+    asked = replace(registration(acting=False), body=sent)
+    ns.run(register(ns.keys, asked, origin(), delete_missing=True))
+    assert marks(ns) == {0: None}
+
+
+def test_the_owner_is_the_broker_that_registers_and_not_the_host_of_the_mirror(ns: Namespace) -> None:
+    mirror(ns, by=Claimant(f"host:{address('b1', 0).partition(':')[0]}"))
+    ns.register(by=Claimant(B), host="127.0.0.2")
+    assert ns.store.hget(ns.keys.member(member_key("c1", address("b1", 0))), "registrant") == B
+
+
 def test_with_the_guard_a_host_comes_home_without_a_gap(ns: Namespace) -> None:
     home = f"host:{address('b1', 0).partition(':')[0]}"
     mirror(ns, by=Claimant(A, guard=True))
