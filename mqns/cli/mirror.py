@@ -161,7 +161,7 @@ class _Report:
 
 
 def _troubles(done: Round) -> tuple[object, ...]:
-    return done.failures, bool(done.reading), done.sources, bool(done.static_topics)
+    return done.failures, bool(done.reading), done.sources, bool(done.topics_left_out)
 
 
 def round_line(done: Round) -> str:
@@ -179,8 +179,10 @@ def round_line(done: Round) -> str:
         parts.append(f"KV: {_named(done.kv, len(done.kv))}")
     if done.reading:
         parts.append(f"topics are being read of {_named(done.reading, len(done.reading))}")
-    if done.static_topics:
-        parts.append(f"{done.static_topics} static topics are not mirrored")
+    if done.topics_left_out:
+        parts.append(
+            f"{done.topics_left_out} topics are not mirrored, since they are static or not valid here"
+        )
     parts += [f"{address}: {failure}" for address, failure in done.sources.items() if failure]
     parts += done.failures[:NAMED]
     return "; ".join(parts)

@@ -61,7 +61,7 @@ class Mirror:
             reading=tuple(group.name for group in groups.values() if not self._is_read(group)),
             sources={source.address: source.failure for source in self._sources},
             routes_read=self._routes_read - read_before,
-            static_topics=sum(source.static_topics for source in self._sources),
+            topics_left_out=sum(source.topics_left_out for source in self._sources),
             mirrored=states.count(RENEWED),
             registered_themselves=states.count(OWN),
         )

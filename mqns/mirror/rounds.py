@@ -24,7 +24,7 @@ class Round(msgspec.Struct, frozen=True, rename="camel"):
     sources: dict[str, str | None] = {}
     renewed: int = 0
     routes_read: int = 0
-    static_topics: int = 0
+    topics_left_out: int = 0
     mirrored: int = 0
     registered_themselves: int = 0
 

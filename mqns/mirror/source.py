@@ -94,9 +94,9 @@ class Source:
         return self._table.version(name)
 
     @property
-    def static_topics(self) -> int:
-        """How many topics are static, which are not mirrored."""
-        return len(self._table.static)
+    def topics_left_out(self) -> int:
+        """How many topics are not mirrored: static ones, and such as a redis-namesrv refuses."""
+        return len(self._table.left_out)
 
     async def read_topics(self, names: set[str], until: float) -> None:
         """Read topics for these brokers, until a time (of the loop) at most; `failure` says why that failed.

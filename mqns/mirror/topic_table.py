@@ -1,5 +1,6 @@
 """The topics of one name server as far as they have been read, by broker name. Pure."""
 
+import re
 from collections.abc import Iterable
 from math import inf
 from typing import Final
@@ -14,6 +15,11 @@ ROWS_MOST: Final = 1_000_000
 """Pairs of topic and broker name, some 200 bytes each."""
 
 
+NAME: Final = re.compile(r"[^\x00-\x20\x7f]{1,255}")
+PERM_MOST: Final = 15
+"""As the HTTP API takes them (docs/http-api.md, Registration)."""
+
+
 class TooManyRows(ClientError):
     """The name server has more pairs of topic and broker than a mirror holds."""
 
@@ -23,7 +29,8 @@ class TooManyRows(ClientError):
 
 class TopicTable:
     """Rows of topics, and when each topic was read last (seconds of the caller's clock); the order of reading is from
-    what was read longest ago, and first what never was. A static topic has no rows: its mapping is not mirrored."""
+    what was read longest ago, and first what never was. What is `left_out` has no rows: static topics, whose mapping is
+    not mirrored, and names and numbers that a redis-namesrv refuses, since they would keep their broker out."""
 
     def __init__(self, rows_most: int = ROWS_MOST) -> None:
         self._rows_most = rows_most
@@ -34,7 +41,7 @@ class TopicTable:
         self._versions: dict[str, int] = {}
         self._count = 0
         self._listed_at = -inf
-        self.static: set[str] = set()
+        self.left_out: set[str] = set()
 
     def list(self, topics: Iterable[str], asked_at: float) -> None:
         """Take the list of all topics, as it was at some time after `asked_at`: new ones are to be read, others go."""
@@ -45,7 +52,7 @@ class TopicTable:
         for topic in [topic for topic in self._read_at if topic not in listed]:
             self._put_rows(topic, {})
             del self._read_at[topic]
-            self.static.discard(topic)
+            self.left_out.discard(topic)
         for topic in listed:
             if topic not in self._read_at:
                 self._unread[topic] = None
@@ -69,9 +76,9 @@ class TopicTable:
         """Take the route of a topic, None without one, as it was at some time after `asked_at`. Raises TooManyRows."""
         self.skip(topic, asked_at)
         rows: dict[str, TopicRow] = {}
-        self.static.discard(topic)
-        if route is not None and route.topic_queue_mapping_by_broker:
-            self.static.add(topic)
+        self.left_out.discard(topic)
+        if route is not None and not _can_be_mirrored(topic, route):
+            self.left_out.add(topic)
         elif route is not None:
             rows = {data.broker_name: _row(topic, data) for data in route.queue_datas}
         self._put_rows(topic, rows)
@@ -109,6 +116,18 @@ class TopicTable:
 
     def _changed(self, name: str) -> None:
         self._versions[name] = self._versions.get(name, 0) + 1
+
+
+def _can_be_mirrored(topic: str, route: TopicRouteData) -> bool:
+    return (
+        NAME.fullmatch(topic) is not None
+        and not route.topic_queue_mapping_by_broker
+        and all(
+            min(data.read_queue_nums, data.write_queue_nums, data.topic_sys_flag) >= 0
+            and 0 <= data.perm <= PERM_MOST
+            for data in route.queue_datas
+        )
+    )
 
 
 def _row(topic: str, data: QueueData) -> TopicRow:

@@ -149,8 +149,9 @@ def test_wrong_usage_is_named(arguments: tuple[str, ...], text: str) -> None:
 def test_a_line_names_a_few_and_counts_the_others() -> None:
     members = tuple(MirroredMember("c1", f"b{n}", 0, f"10.0.0.{n}:1") for n in range(7))
     line = round_line(
-        Round(removed=members, reading=("x",), static_topics=3, sources={"s": "away", "t": None})
+        Round(removed=members, reading=("x",), topics_left_out=3, sources={"s": "away", "t": None})
     )
     assert line.endswith(
-        "b4 (id 0, 10.0.0.4:1) and 2 more; topics are being read of x; 3 static topics are not mirrored; s: away"
+        "b4 (id 0, 10.0.0.4:1) and 2 more; topics are being read of x; 3 topics are not mirrored, since they are "
+        "static or not valid here; s: away"
     )

@@ -384,12 +384,13 @@ def test_what_is_refused_is_reported_and_keeps_nothing_else() -> None:
     run(play())
 
 
-def test_static_topics_are_left_out_and_counted() -> None:
+def test_static_topics_and_those_that_are_none_here_are_left_out_and_counted() -> None:
     async def play() -> None:
         java, ours = a_java(), Ours()
         java.static.add("T1")
-        assert (await later(mirror(ours, java))).static_topics == 1
-        assert ours.perms("a") == {"T2": 4}
+        java.topics |= {"a b": {"a": 6}, "n" * 256: {"a": 6}, "perm": {"a": 16}, "%RETRY%g": {"a": 6}}
+        assert (await later(mirror(ours, java))).topics_left_out == 4
+        assert ours.perms("a") == {"T2": 4, "%RETRY%g": 6}
 
     run(play())
 
