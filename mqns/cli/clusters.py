@@ -13,6 +13,7 @@ from mqns.cli.http_api import HttpIfAny
 from mqns.cli.mirrored_members import read_mirrored
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
+from mqns.errors import ClientError
 from mqns.mirror.target import MirroredMember
 from mqns.names import MASTER_ID
 from rocketmq_remoting.cluster import ClusterInfo
@@ -86,7 +87,10 @@ def brokers(settings: CommandContext, cluster: OfCluster = None, http: HttpIfAny
     drains, failure = states_if_asked(settings, http)
     marks: Mapping[MirroredMember, str] = {}
     if drains is not None and http is not None:
-        marks = read_mirrored(settings.http_api(http))
+        try:
+            marks = read_mirrored(settings.http_api(http))
+        except ClientError as error:
+            failure = error
     if drains is None:
         settings.output.show(documents, lambda: table(headings, rows))
     else:

@@ -12,7 +12,7 @@ from rocketmq_remoting.route import QueueData, TopicRouteData
 __all__ = ["TooManyRows", "TopicTable"]
 
 ROWS_MOST: Final = 1_000_000
-"""Pairs of topic and broker name, some 200 bytes each."""
+"""Pairs of topic and broker name, some 400 bytes each."""
 
 
 NAME: Final = re.compile(r"[^\x00-\x20\x7f]{1,255}")

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from mqns.name_server.calls import BrokerIdentity
@@ -14,6 +15,7 @@ from rocketmq_remoting.route import TopicRouteData
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.version import CURRENT
 from testbed.eventually import eventually
+from testbed.ports import free_port
 from testbed.process import Process
 from testbed.rocketmq.admin import Admin
 from testbed.rocketmq.brokers import BrokerConfig, start_brokers
@@ -61,17 +63,24 @@ def once(target: NameServer, *sources: NameServer) -> Any:
     return ended.document
 
 
-def follow(stage: Stage, target: NameServer, *sources: NameServer) -> Process:
+def follow(stage: Stage, target: NameServer, *sources: NameServer, name: str = "mirror") -> Process:
     """Start a mirror that looks every second."""
     words = ["mirror", *(source.address for source in sources), "--http", http_of(target)]
     more = ["--every", "1", "--rate", "500", "-o", "json"]
-    return stage.start(f"mirror-{target.port}", [str(MQNS), *words, *more])
+    return stage.start(f"{name}-{target.port}", [str(MQNS), *words, *more])
 
 
 def marks(target: NameServer) -> dict[tuple[str, int], str | None]:
     """Return from where each member is mirrored, by broker name and id."""
     shown = run("brokers", "-n", target.address, "--http", http_of(target), "-o", "json").document
     return {(row["brokerName"], row["brokerId"]): row["mirroredFrom"] for row in shown}
+
+
+def lease_end(target: NameServer, name: str) -> int:
+    """Return when the lease of a broker's only member ends (ms)."""
+    (member,) = httpx.get(f"http://{http_of(target)}/v1/brokers/{name}").json()["members"]
+    end: int = member["lease"]["endMillis"]
+    return end
 
 
 def in_order(route: TopicRouteData | None) -> Any:
@@ -149,6 +158,34 @@ def test_a_mirror_keeps_no_broker_alive_at_java(stage: Stage) -> None:
     mirror.ask_to_end(FOLLOWED_S)
     assert run("mirror", old.address, "--http", http_of(new), "--once").code == 0
     assert new.brokers("silent") == {}
+
+
+def test_restarts_of_java_and_of_the_mirror_take_no_route(stage: Stage, release_5: Release) -> None:
+    place = {"listenPort": str(free_port())}
+    old = serve(stage, "java", place, name="restarted-old")
+    new = serve(stage, "ours", name="restarted-new")
+    (broker,) = start_brokers(stage, [old], [BrokerConfig(release_5, "stays", cluster="stays")])
+    broker.create_topic("Stays")
+    mirror = follow(stage, new, old)
+    eventually(lambda: in_order(new.route("Stays")) == in_order(old.route("Stays")) is not None, FOLLOWED_S)
+    route = in_order(new.route("Stays"))
+    seen = []
+
+    def is_back() -> bool:
+        seen.append(in_order(new.route("Stays")))
+        return old.brokers("stays") == {0: broker.address}
+
+    old.process.kill()
+    mirror.kill()
+    mirror = follow(stage, new, old, name="again")
+    old = serve(stage, "java", place, name="restarted-old-again")
+    assert old.brokers("stays") == {}  # it knows nothing until the broker registers
+    eventually(is_back, FOLLOWED_S)
+    end = lease_end(new, "stays")
+    eventually(lambda: lease_end(new, "stays") > end, FOLLOWED_S)
+    mirror.ask_to_end(FOLLOWED_S)
+    assert seen == [route] * len(seen)
+    assert in_order(new.route("Stays")) == route
 
 
 def test_brokers_are_untouched_until_clients_are_moved(
