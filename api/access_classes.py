@@ -51,6 +51,7 @@ ADMIN: Final = (
     *("topics.put_topic", "topics.remove_topic"),
     *("kv.put_table", "kv.clear_table", "kv.put_value", "kv.delete_value"),
     *("drift.put_comparison", "drift.delete_comparison"),
+    *("mirror.register_mirrored", "mirror.renew_mirrored_brokers", "mirror.remove_mirrored_broker"),
     "events.ask_for_checkpoint",  # adds entries to the stream, as many as there are brokers
 )
 CONFIG: Final = (

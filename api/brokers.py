@@ -39,7 +39,8 @@ class LeaseAnswer(Answer):
 
 
 class MemberAnswer(Answer):
-    """One address. `owners` are the connections it registered over, `<worker>/<connection>`."""
+    """One address. `owners` are the connections it registered over, `<worker>/<connection>`; `mirroredFrom` are the
+    name servers that a mirror read it from, null of one that registered itself."""
 
     cluster: str
     broker_id: int
@@ -49,6 +50,7 @@ class MemberAnswer(Answer):
     filter_servers: tuple[str, ...]
     since_millis: int
     owners: tuple[str, ...]
+    mirrored_from: str | None
     lease: LeaseAnswer
 
     @classmethod
@@ -62,6 +64,7 @@ class MemberAnswer(Answer):
             filter_servers=member.filters,
             since_millis=member.since_ms,
             owners=member.owners,
+            mirrored_from=member.mirrored,
             lease=LeaseAnswer.of(member.lease),
         )
 

@@ -30,6 +30,7 @@ from registry.errors import (
     InvalidField,
     LimitReached,
     NotOwner,
+    OwnRegistration,
     RegistrationRefused,
     RegistryError,
     SettingsRefused,
@@ -84,6 +85,7 @@ KINDS: Mapping[type[RegistryError], tuple[int, str]] = {
     ConditionFailed: (412, "condition-failed"),
     NotOwner: (403, "forbidden"),
     IdentityConflict: (409, "identity-conflict"),
+    OwnRegistration: (409, "own-registration"),
     SettingsRefused: (403, "settings-refused"),
     InvalidField: (422, "invalid-field"),
 }

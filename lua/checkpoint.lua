@@ -62,14 +62,15 @@ local function cut(most, flush)
 end
 
 local function member_json(key)
-  local fields = redis.call("HMGET", K.member(key), "since", "ha", "timeout", "filters", "dv")
+  local fields = redis.call("HMGET", K.member(key), "since", "ha", "timeout", "filters", "dv", "mirrored")
   if not is_whole(fields[1]) then fields[1] = tostring(ctx.now) end -- until they are repaired
   if not is_timeout(fields[3]) then fields[3] = TIMEOUT_MS end
   local lease = lease_of(ctx, key)
   return table.concat({
     '{"cluster":', quote(cluster_of(key)), ',"addr":', quote(address_of(key)), ',"since_ms":', fields[1],
     ',"ha":', quote(fields[2] or ""), ',"timeout_ms":', fields[3], ',"filters":', fields[4] or "[]",
-    ',"dv":', quote(fields[5] or ""), string.format(',"last_seen_ms":%d,"lease_ms":%d}', lease - fields[3], lease),
+    ',"dv":', quote(fields[5] or ""), fields[6] and ',"mirrored":' .. quote(fields[6]) or "",
+    string.format(',"last_seen_ms":%d,"lease_ms":%d}', lease - fields[3], lease),
   })
 end
 

@@ -2,7 +2,7 @@
   principal only.
   KEYS[1] leases      zset    <cluster>:<addr> -> end (ms)
   and for each item:
-  KEYS    member:<m>  hash    timeout, dv, registrant, broker, id
+  KEYS    member:<m>  hash    timeout, dv, registrant, mirrored, broker, id
   ARGV    member (<cluster>:<addr>)
   ARGV    registrant that the caller is
   and after all items, for each:
@@ -16,7 +16,8 @@ local members = {}
 for i = 1, n do members[i] = ARGV[2 * i - 1] end
 
 local function judge(i)
-  local member = call("HMGET", KEYS[i + 1], "timeout", "dv", "registrant")
+  local member = call("HMGET", KEYS[i + 1], "timeout", "dv", "registrant", "mirrored")
+  if member[4] then return nil, "unknown" end -- the broker has not registered
   local of_principal = is_principal(member[3])
   if of_principal and member[3] ~= ARGV[2 * i] then
     local place = call("HMGET", KEYS[i + 1], "broker", "id")

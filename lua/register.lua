@@ -9,12 +9,15 @@
           ("0", "1", or absent from an old broker), timeout, filters (JSON text; absent = leave alone), dv, state
           (version, a number), single (1: one topic, refused in a first registration), sig, owner and the host that it
           came from, network (that host, an IPv6 one with its neighbours), registrant, home, guard, observes and claims
-          (lua/includes/ownership.lua), exclusive (1: what a living member has is not taken), dry, limits, and for the write: token, claim
+          (lua/includes/ownership.lua), exclusive (1: what a living member has is not taken), mirrored (of a mirror: the
+          name servers that it reads), dry, limits, and for the write: token, claim
           (epoch), leftovers (as the claim said), applied, last (0: slices follow, so the data version waits), adds
           (lua/includes/growth.lua; of all slices)
   ARGV[2] the slice, as lua/includes/rows.lua says; not when dry
   Returns {"refused", event id, order table} newcomer of a lower state version; {"single"}, {"pending"};
           {"owned", what lua/includes/ownership.lua says} it is for the registrant of a living member;
+          {"own", cluster, address, name servers or ""} of a mirror: that living member registered itself, or another
+          mirror did;
           {"conflict", "two_addresses" or "two_clusters", the same} another living member has the id, or the name is its
           cluster's, and exclusive;
           {"full", option, what (of a percentage)} it would grow beyond a limit;
@@ -26,6 +29,7 @@
 --- @include "growth"
 --- @include "lapses"
 --- @include "master"
+--- @include "mirrored"
 --- @include "order"
 --- @include "ownership"
 --- @include "registered"
@@ -60,6 +64,16 @@ if member.exists and not living then
   if not leave(ctx, member, "expired") then return { "again", commit(ctx), deferred_names(ctx) } end
   member.gone, member.fields.since, member.fields.registrant = false, nil, nil
 end
+
+-- A mirror changes nothing of what registered itself, not even the lapses that this script would record.
+if r.mirrored then
+  local own = in_mirrors_way(ctx, r, broker, member, living)
+  if own then
+    if r.claim then redis.call("DEL", KEYS[4]) end
+    return { "own", cluster_of(own.key), address_of(own.key), own.fields.mirrored or "" }
+  end
+end
+local was_mirrored = member.fields.mirrored
 
 -- What strangers registered at this host's own address is nothing of the broker's: that begins anew.
 local at_home = r.observes ~= 1 and { member } or {}
@@ -139,10 +153,10 @@ local fresh_place = not holder and not reinstated
 if fresh_place and r.single == 1 then return { "single" } end
 
 -- With the guard a member beside another's living master changes nothing of the group: any host may have a free id, also
--- one below 0.
+-- one below 0. Nor does what is mirrored beside what registered itself.
 local master_key = id ~= "0" and r.guard == 1 and broker.addrs["0"]
 local is_stranger = master_key and not may_take(r, member_of(ctx, master_key))
-local guest = is_stranger and r.observes ~= 1
+local guest = is_stranger and r.observes ~= 1 or r.mirrored and has_own_member(ctx, broker, key)
 
 -- The member is another's, and this only renews it: with the guard that brings its end no nearer.
 local renews_others = living and r.guard == 1 and r.observes ~= 1 and not may_take(r, member)
@@ -171,7 +185,8 @@ end
 -- limits name, as above.
 local function conflict()
   local function is_in_the_way(other)
-    local taken = r.guard == 1 and r.claims == 1 and not is_principal(member_of(ctx, other).fields.registrant)
+    local fields = member_of(ctx, other).fields
+    local taken = fields.mirrored or r.guard == 1 and r.claims == 1 and not is_principal(fields.registrant)
     return address_of(other) ~= address_of(key) and not taken
   end
   if takes_over and not outranks and is_in_the_way(holder) then return "two_addresses", holder end
@@ -233,7 +248,8 @@ for other in pairs(broker.addrs) do
 end
 local prime = r.acting ~= nil and id ~= "0" and smallest and not guest
 local writes = id == "0" or prime
-local changed = not stored.dv or stored.dv ~= r.dv
+-- No version stands for what a mirror read: it counts as changed, and so does what replaces it.
+local changed = not stored.dv or stored.dv ~= r.dv or r.mirrored or was_mirrored
 local every = first or fresh_place or changed
 local same = stored.applied == "1" and stored.sig == r.sig and stored.at == token_of_state and lapses == 0 and not first
 local strips = prime and r.acting == "1"
@@ -294,6 +310,8 @@ end
 -- Decided: what the broker and the member become.
 local cause = first and "first" or reinstated and "revive" or takes_over and "takeover" or switched and "switch"
   or "join"
+local written_by = "register"
+if r.mirrored then cause, written_by = "mirror", "mirror" end
 local enters = first or reinstated or fresh_place or takes_over
 if takes_over then
   local other = member_of(ctx, holder)
@@ -348,7 +366,8 @@ else
   fields.sig, fields.applied = nil, nil
   if fields.dv == r.dv then fields.dv = nil end -- the same version must count as changed until all is written
 end
-fields.registrant = next_registrant(fields)
+if was_mirrored and not r.mirrored then fields.registrant = nil end
+fields.registrant, fields.mirrored = next_registrant(fields), r.mirrored
 if r.owner then note_owner(fields, "owner:" .. r.owner, r.host or "") end
 member.lease, member.dirty, member.gone = ctx.now + r.timeout, true, false
 
@@ -374,6 +393,7 @@ else
   differs("filters", was.filters, fields.filters or "[]")
   differs("zone", before.zone or "", broker.zone or "")
   differs("acting", before.acting, broker.acting)
+  differs("mirrored", was_mirrored or "", fields.mirrored or "")
   differs("dv", stored.dv or "", fields.dv or "")
 end
 if changes[1] == "dv" and r.last == 1 then -- and nothing else, which stands before it
@@ -382,7 +402,7 @@ if changes[1] == "dv" and r.last == 1 then -- and nothing else, which stands bef
   }, group_cluster, stored.dv or "")
 else
   if changes[1] then
-    emit(ctx, "broker_updated", "register", {
+    emit(ctx, "broker_updated", written_by, {
       "cluster", r.cluster, "broker", name, "id", id, "addr", address_of(key), "epoch", broker.epoch,
       "group_cluster", group_cluster, "also", also,
     }, changes)

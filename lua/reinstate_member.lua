@@ -11,7 +11,7 @@
 local r = cjson.decode(ARGV[1])
 local ctx = new_ctx(r.origin)
 local member = member_of(ctx, r.member)
-if not member.exists then return { "unknown" } end
+if not member.exists or member.fields.mirrored then return { "unknown" } end
 if not may_renew(r, member.fields.registrant) then
   return { "owned", member.fields.broker or "", member.fields.id or "" }
 end

@@ -3,7 +3,8 @@
   KEYS[1] events:meta  hash  incarnation, seq, holds
   KEYS[2] member:<m>   hash  the member named by cluster and address
   ARGV[1] request as JSON: origin, cause, member (<cluster>:<addr>), name and id (104 only), with the guard what
-          lua/includes/ownership.lua says, and as fences after a disconnect: lease (its end then, ms), closed_ms
+          lua/includes/ownership.lua says, as fences after a disconnect lease (its end then, ms) and closed_ms, and as that
+          of a mirror: mirrored (the name servers that it reads)
   Returns {"owned", what lua/includes/ownership.lua says} where it is for another registrant; {event id, {broker name, ...}, 1 when the member has places left to leave}: the brokers that lost a member  ]]
 --- @include "lapses"
 --- @include "ownership"
@@ -16,6 +17,8 @@ if r.lease then
     return { "", {}, 0 }
   end
 end
+
+if r.mirrored and member.fields.mirrored ~= r.mirrored then return { "", {}, 0 } end
 
 local more = 0
 

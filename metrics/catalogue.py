@@ -28,8 +28,8 @@ OF_REQUESTS: Final = (Scope.REMOTING, Scope.HTTP)
 ALL_PROCESSES: Final = (Scope.REMOTING, Scope.HTTP, Scope.JOBS)
 CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     EventKind.STREAM_STARTED: ("empty_store", "stream_lost"),
-    EventKind.BROKER_REGISTERED: ("first", "join", "takeover", "switch", "revive"),
-    EventKind.BROKER_UPDATED: ("register", "repair"),
+    EventKind.BROKER_REGISTERED: ("first", "join", "takeover", "switch", "revive", "mirror"),
+    EventKind.BROKER_UPDATED: ("register", "repair", "mirror"),
     EventKind.BROKER_REMOVED: (
         "unregistered",
         "expired",
@@ -38,8 +38,11 @@ CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
         "replaced",
         "switched",
         "evicted",
+        "mirror",
     ),
-    EventKind.TOPICS_CHANGED: ("register", "topic_register", "topic_delete", "wipe", "restore", "acting"),
+    EventKind.TOPICS_CHANGED: (
+        *("register", "topic_register", "topic_delete", "wipe", "restore", "acting", "mirror"),
+    ),
     EventKind.MAPPINGS_CHANGED: ("register",),
     EventKind.KV_CHANGED: ("put", "delete", "import"),
     EventKind.SETTINGS_CHANGED: ("update", "start"),

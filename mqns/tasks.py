@@ -1,8 +1,10 @@
-"""Periodic jobs, and jobs for many items with bounded concurrency."""
+"""Periodic jobs, work until a signal, and jobs for many items with bounded concurrency."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -24,6 +26,15 @@ async def at_fixed_rate(job: Callable[[], Awaitable[None]], first_s: float, ever
         except Exception:  # the next run may succeed, and nothing else would start it
             log.exception("%r failed; it is run again in %g s", job, every_s)
         due += every_s * max(1, -((due - clock()) // every_s))
+
+
+async def until_signal(work: Coroutine[None, None, None]) -> None:
+    """Do work until it ends, or until SIGTERM or SIGINT, which cancel it."""
+    working = asyncio.create_task(work)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    with suppress(asyncio.CancelledError):
+        await working
 
 
 async def run_concurrently(

@@ -88,6 +88,15 @@ class NotOwner(RegistryError):
         self.holder = holder
 
 
+class OwnRegistration(RegistryError):
+    """A mirror's request about what a living member registered itself, or about that of another mirror, which reads the
+    name servers `mirrored`; nothing of it was done."""
+
+    def __init__(self, name: str, cluster: str, address: str, mirrored: str) -> None:
+        how = f"is mirrored from {mirrored}" if mirrored else "registered itself"
+        super().__init__(f"broker {name!r}: {address} of cluster {cluster!r} {how}")
+
+
 class IdentityConflict(RegistryError):
     """A registration would take the id of another living address, or a name into a second cluster; nothing of it was
     done. `holder` is the member that has it."""

@@ -67,6 +67,7 @@ class Member(msgspec.Struct, frozen=True):
     owners: tuple[str, ...]
     hosts: frozenset[str]
     lease: Lease
+    mirrored: str | None = None
 
 
 class Broker(msgspec.Struct, frozen=True):
@@ -227,6 +228,7 @@ def _member(now_ms: int, row: _MemberRow) -> Member:
         tuple(sorted(hosts)),
         frozenset(hosts.values()),
         Lease(now_ms, whole_ms(row.end_ms), whole_ms(row.kept_until_ms), timeout_ms),
+        fields.get("mirrored"),
     )
 
 

@@ -106,6 +106,14 @@ def remove_disconnected(keys: Keys, member: Disconnected, cause: str, origin: Or
     return Removal("") if isinstance(removed, Holder) else removed
 
 
+def remove_mirrored(keys: Keys, cluster: str, address: str, mirrored: str, origin: Origin) -> Plan[Removal]:
+    """Remove a member that is mirrored from these name servers from all its places; any other one stays."""
+    key = member_key(cluster, address)
+    request = {"origin": origin, "cause": "mirror", "member": key, "mirrored": mirrored}
+    removed = yield from _remove(keys, key, request, origin)
+    return Removal("") if isinstance(removed, Holder) else removed
+
+
 def expire(keys: Keys, origin: Origin) -> Plan[int]:
     """Record the lapses that are due, at most 50 a script; return how many."""
     total = 0

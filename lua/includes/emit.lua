@@ -78,10 +78,11 @@ local function end_of_stream(groups)
   return ends
 end
 
--- What 905 needs of an entry about a member that enters or leaves.
+-- What 905 needs of an entry about a member that enters or leaves; nil of a mirrored one, which asks nothing of us.
 local function group_event(entry, event_id)
   local event, fields = { event = event_id, kind = entry[1], cause = entry[2] }, entry[3]
   for i = 1, #fields, 2 do
+    if fields[i] == "mirrored" and fields[i + 1] then return nil end
     if OF_GROUP_EVENTS[fields[i]] then event[fields[i]] = fields[i + 1] end
   end
   return event
@@ -112,9 +113,10 @@ local function append_groups(groups)
         redis.call("DEL", K.events)
         return append_groups(groups)
       end
-      if MEMBER_KINDS[entry[1]] then
+      local event = MEMBER_KINDS[entry[1]] and group_event(entry, last)
+      if event then
         events = events or {}
-        events[#events + 1] = group_event(entry, last)
+        events[#events + 1] = event
       end
     end
     ids[g], of_members[#of_members + 1] = last, events

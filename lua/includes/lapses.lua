@@ -17,7 +17,7 @@ local function emit_removed(ctx, broker, member, id, cause, closed_ms)
     "effective_ms", cause == "expired" and end_of(ctx, member.lease),
     "closed_ms", closed_ms or false,
     "topics", redis.call("HLEN", K.topics_of(broker.name)), "dv", fields.dv or false,
-    "drained", drain_of(ctx, broker.name) and "1" or "0",
+    "drained", drain_of(ctx, broker.name) and "1" or "0", "mirrored", fields.mirrored or false,
   })
 end
 

@@ -9,6 +9,7 @@
 local function comes_home(r, member)
   local registrant = member.fields.registrant
   if r.guard ~= 1 or not registrant or registrant == r.home or is_principal(registrant) then return false end
+  if member.fields.mirrored then return false end -- that gives way to the broker, and leaves its topics
   return r.home == "host:" .. (string.match(address_of(member.key), "^(.*):%d+$") or "")
 end
 
@@ -17,6 +18,7 @@ local function may_take(r, member)
   local registrant = member.fields.registrant
   return r.guard ~= 1 or not registrant or registrant == r.registrant
     or (r.claims == 1 and not is_principal(registrant)) or comes_home(r, member)
+    or (r.dv ~= nil and member.fields.mirrored ~= nil) -- a registration takes what a mirror has
 end
 
 -- The reply to one that may not: {cluster, address, end of the lease (ms), now, 1 with a connection, {host, ...}}.

@@ -8,6 +8,6 @@ local function emit_registered(ctx, broker, member, id, cause, topics, also)
     "group_cluster", broker.cluster ~= cluster and broker.cluster,
     "also", also, "addrs", addrs_json(broker), "ha", fields.ha or "", "timeout_ms", fields.timeout,
     "filters", fields.filters or false, "zone", broker.zone or false, "acting", broker.acting,
-    "dv", fields.dv or false, "topics", topics,
+    "dv", fields.dv or false, "mirrored", fields.mirrored or false, "topics", topics,
   })
 end

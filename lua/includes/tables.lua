@@ -65,7 +65,7 @@ local function stored_lease(ctx, key)
 end
 
 -- {key, exists, damaged (a number of it was none), lease, fields}; fields hold broker, id, dv, ha, filters, timeout,
--- since, sig, at, applied, slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each
+-- since, sig, at, applied, mirrored (lua/includes/mirrored.lua), slot:<id>:<name> for each place it registered, owner:<worker>/<connection> for each
 -- connection it came over with the host that it came from
 local function member_of(ctx, key)
   local member = ctx.members[key]

@@ -1,15 +1,13 @@
 """An agent as a program, until a signal."""
 
 import asyncio
-import signal
-from collections.abc import Coroutine
-from contextlib import suppress
 
 from mqns.broker.agent import AsyncBrokerAgent
 from mqns.broker.config import BrokerConfig
 from mqns.broker.events import Listener
 from mqns.broker.lines import log_event
 from mqns.remoting.options import RemotingOptions
+from mqns.tasks import until_signal
 
 
 async def announce(
@@ -26,12 +24,4 @@ def run_agent(
     """Keep a broker registered until SIGTERM or SIGINT, then unregister it.
 
     Raises ConfigError; OSError if the port cannot be opened."""
-    asyncio.run(_until_signal(announce(config, listener=listener, options=options)))
-
-
-async def _until_signal(announced: Coroutine[None, None, None]) -> None:
-    announcing = asyncio.create_task(announced)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, announcing.cancel)
-    with suppress(asyncio.CancelledError):
-        await announcing
+    asyncio.run(until_signal(announce(config, listener=listener, options=options)))

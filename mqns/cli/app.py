@@ -11,6 +11,7 @@ from mqns.cli import (
     drains,
     events,
     kv,
+    mirror,
     mqadmin,
     permissions,
     ping,
@@ -45,7 +46,7 @@ add_common_options(app, misspelt)
 for group in (routes, clusters, drain_list, topics, server_settings, watch, events, ping, doctor, drift):
     group.add(app, LOOK_PANEL)
 access.add_look(app, LOOK_PANEL)
-for group in (kv, permissions, drains, config, access, agent):
+for group in (kv, permissions, drains, config, access, agent, mirror):
     group.add(app, CHANGE_PANEL)
 backup.add(app, BACKUP_PANEL)
 mqadmin.add(app, MQADMIN_PANEL)

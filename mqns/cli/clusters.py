@@ -1,5 +1,6 @@
 """Clusters and their brokers."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -9,8 +10,11 @@ from mqns.cli.commands import command
 from mqns.cli.drain_list import DrainState, owner_text, states_if_asked
 from mqns.cli.exit_codes import NotFound
 from mqns.cli.http_api import HttpIfAny
+from mqns.cli.mirrored_members import read_mirrored
 from mqns.cli.output import Document, table
 from mqns.cli.settings import CommandContext
+from mqns.errors import ClientError
+from mqns.mirror.target import MirroredMember
 from mqns.names import MASTER_ID
 from rocketmq_remoting.cluster import ClusterInfo
 
@@ -40,10 +44,12 @@ class MemberDocument(Document, frozen=True):
     zone_name: str | None
 
 
-class DrainedMemberDocument(MemberDocument, frozen=True):
-    """One broker, and the drain of its name, None without one."""
+class KeptMemberDocument(MemberDocument, frozen=True):
+    """One broker, and what only a redis-namesrv knows: the drain of its name, None without one, and the name
+    servers that a mirror reads it from, None of one that registered itself."""
 
     drain: DrainState | None
+    mirrored_from: str | None
 
 
 def add(app: typer.Typer, panel: str) -> None:
@@ -70,7 +76,7 @@ def clusters(settings: CommandContext) -> None:
 
 
 def brokers(settings: CommandContext, cluster: OfCluster = None, http: HttpIfAny = None) -> None:
-    """All brokers, with their addresses; with --http also whether they are drained."""
+    """All brokers, with their addresses; with --http also whether they are drained or mirrored."""
     with settings.name_server() as server:
         info = server.get_cluster_info()
     if cluster is not None and cluster not in info.cluster_addr_table:
@@ -79,22 +85,36 @@ def brokers(settings: CommandContext, cluster: OfCluster = None, http: HttpIfAny
     headings = ("CLUSTER", "BROKER", "ID", "ADDRESS", "ROLE", "ACTING MASTER", "ZONE")
     rows = [_row(member) for member in documents]
     drains, failure = states_if_asked(settings, http)
+    marks: Mapping[MirroredMember, str] = {}
+    if drains is not None and http is not None:
+        try:
+            marks = read_mirrored(settings.http_api(http))
+        except ClientError as error:
+            failure = error
     if drains is None:
         settings.output.show(documents, lambda: table(headings, rows))
     else:
-        states = [drains.get(member.broker_name) for member in documents]
+        kept = [_kept(member, drains, marks) for member in documents]
         settings.output.show(
-            [
-                DrainedMemberDocument(**msgspec.structs.asdict(member), drain=state)
-                for member, state in zip(documents, states, strict=True)
-            ],
+            kept,
             lambda: table(
-                (*headings, "DRAIN"),
-                [(*row, owner_text(state)) for row, state in zip(rows, states, strict=True)],
+                (*headings, "DRAIN", "MIRRORED FROM"),
+                [
+                    (*row, owner_text(member.drain), member.mirrored_from or "")
+                    for row, member in zip(rows, kept, strict=True)
+                ],
             ),
         )
     if failure is not None:
         raise failure
+
+
+def _kept(
+    member: MemberDocument, drains: Mapping[str, DrainState], marks: Mapping[MirroredMember, str]
+) -> KeptMemberDocument:
+    key = MirroredMember(member.cluster, member.broker_name, member.broker_id, member.broker_addr)
+    own = msgspec.structs.asdict(member)
+    return KeptMemberDocument(**own, drain=drains.get(member.broker_name), mirrored_from=marks.get(key))
 
 
 def _row(member: MemberDocument) -> tuple[object, ...]:

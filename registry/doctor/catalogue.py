@@ -53,6 +53,14 @@ RULES: Final = {
         "lease of the old one ends.",
         f"mqns events --kind conflict_seen --broker {{subject}} --since 1h --http {HTTP}",
     ),
+    "broker-mirrored": Rule(
+        "info",
+        "They register with other name servers only. mqns mirror keeps them here, for the time of a migration: where "
+        "it ends they leave routes within brokerTimeoutMillis (120 s).",
+        'Once no client asks the other name servers, let the brokers register here ("Without double registration" in '
+        "docs/migration.md); the mirror leaves those alone that do.",
+        f"mqns brokers --http {HTTP}",
+    ),
     "broker-wiped": Rule(
         "warning",
         "Their write permission was taken by request 205: by an operator, or by a broker that ends.",

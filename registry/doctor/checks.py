@@ -47,6 +47,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _without_master(facts)
     yield from _gone(facts)
     yield from _refused(facts)
+    yield from _mirrored(facts)
     yield from _not_writable(facts)
     yield from _limits(facts)
     yield from _tables(facts)
@@ -125,6 +126,19 @@ def _refused(facts: Facts) -> Iterator[Seen]:
         )
         what = f"brokers are refused, since others have their places: {_named(texts, len(claims))}"
         yield Seen("broker-refused", what, tuple(dict.fromkeys(one.broker for one in claims)))
+
+
+def _mirrored(facts: Facts) -> Iterator[Seen]:
+    marks = {
+        broker.name: member.mirrored
+        for broker in facts.brokers
+        for member in broker.members
+        if member.mirrored is not None
+    }
+    if marks:
+        texts = (f"{name} (from {mark[:TEXT_MAX]})" for name, mark in marks.items())
+        what = f"brokers that a mirror keeps, and that have not registered themselves: {_named(texts, len(marks))}"
+        yield Seen("broker-mirrored", what, tuple(marks))
 
 
 def _not_writable(facts: Facts) -> Iterator[Seen]:

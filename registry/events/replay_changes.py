@@ -41,7 +41,11 @@ def broker_registered(tables: Tables, event: Event) -> Tables:
     )
     same_addrs(tables, event, broker)
     member = MemberState(
-        event.get("ha"), event.number("timeout_ms"), _filters(event, "filters"), event.get("dv")
+        event.get("ha"),
+        event.number("timeout_ms"),
+        _filters(event, "filters"),
+        event.get("dv"),
+        event.get("mirrored"),
     )
     return replace(tables, brokers={**tables.brokers, name: broker}, members={**tables.members, key: member})
 
@@ -84,6 +88,9 @@ def _updated_member(tables: Tables, event: Event, member: MemberState) -> Member
     if "dv" in given:
         same(tables, event, "dv_before", event.get("dv_before"), member.version)
         member = replace(member, version=given["dv"])
+    if "mirrored" in given:
+        same(tables, event, "mirrored_before", event.get("mirrored_before"), member.mirrored)
+        member = replace(member, mirrored=given["mirrored"])
     return member
 
 

@@ -66,6 +66,7 @@ class _CheckpointMember(msgspec.Struct, frozen=True):
     timeout_ms: int
     filters: tuple[str, ...]
     dv: str
+    mirrored: str = ""
 
 
 def _checkpoint_broker(tables: Tables, event: Event) -> Tables:
@@ -87,7 +88,7 @@ def _checkpoint_members(tables: Tables, event: Event) -> Tables:
     addrs, members = dict(tables.brokers[name].addrs), dict(tables.members)
     for number, member in event.json("members", dict[int, _CheckpointMember]).items():
         key = addrs[number] = member_key(member.cluster, member.addr)
-        members[key] = MemberState(member.ha, member.timeout_ms, member.filters, member.dv)
+        members[key] = MemberState(member.ha, member.timeout_ms, member.filters, member.dv, member.mirrored)
     broker = replace(tables.brokers[name], addrs=addrs)
     return replace(tables, brokers={**tables.brokers, name: broker}, members=members)
 

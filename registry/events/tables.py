@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 class MemberState(msgspec.Struct, frozen=True):
     """What a member registered last; `version` is `stateVersion:timestamp:counter` of the data version, ""
-    while the registration is incomplete."""
+    while the registration is incomplete. `mirrored` names the name servers that it was read from, "" of one that
+    registered itself."""
 
     ha: str
     timeout_ms: int
     filters: tuple[str, ...]
     version: str
+    mirrored: str = ""
 
 
 class BrokerState(msgspec.Struct, frozen=True):

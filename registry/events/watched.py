@@ -106,11 +106,16 @@ def holders_after(
         event, names = entry.event, entry.names
         if names is None or event.kind in ONLY_TABLES_KNOW:
             return None
-        if event.kind == EventKind.BROKER_REGISTERED and event.cause == "first":
+        if event.kind == EventKind.BROKER_REGISTERED and _has_no_topics(event):
             holders -= names.brokers
         elif topic in names.topics and event.kind in (EventKind.TOPICS_CHANGED, EventKind.CHECKPOINT):
             holders = _after_rows(holders, topic, event)
     return holders
+
+
+def _has_no_topics(event: Event) -> bool:
+    """Return whether a broker is new, so that rows of an earlier epoch are void: a mirrored one has no `topics`."""
+    return event.cause == "first" or (event.cause == "mirror" and event.get("topics") == "0")
 
 
 def _after_rows(holders: frozenset[str], topic: str, event: Event) -> frozenset[str]:

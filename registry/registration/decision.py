@@ -79,6 +79,15 @@ class Owned(_Reply, frozen=True, tag="owned"):
     holder: Holder
 
 
+class Own(_Reply, frozen=True, tag="own"):
+    """A mirror's registration is of what a living member registered itself, or that of another mirror, whose name
+    servers `mirrored` has."""
+
+    cluster: str
+    address: str
+    mirrored: str
+
+
 class Conflict(_Reply, frozen=True, tag="conflict"):
     """Another living member has what the registration would take; `cause` is that of its event."""
 
@@ -125,7 +134,7 @@ class Differs(_Reply, frozen=True, tag="differs"):
     """The registration is not what `lua/reregister_topics.lua` can write."""
 
 
-End: TypeAlias = Done | Refused | Owned | Conflict | SingleTopic | Full | Pending | Again | ClaimLost
+End: TypeAlias = Done | Refused | Owned | Own | Conflict | SingleTopic | Full | Pending | Again | ClaimLost
 """How one try of a registration ended."""
 
 
@@ -135,7 +144,7 @@ def _by_tag(*kinds: type[_Reply]) -> dict[str, type[Any]]:
 
 
 _REGISTER: Final = _by_tag(
-    Decision, Done, Refused, Owned, Conflict, SingleTopic, Full, Pending, Again, ClaimLost
+    Decision, Done, Refused, Owned, Own, Conflict, SingleTopic, Full, Pending, Again, ClaimLost
 )
 _REREGISTER: Final = _by_tag(Done, Differs, Full)
 _CLAIM: Final = _by_tag(Claimed, Pending, Again, Full)

@@ -66,12 +66,14 @@ def table_diff(
     decision: Decision,
     *,
     delete_missing: bool,
+    cause: str = "register",
 ) -> Cooperative[TableDiff]:
-    """Return what becomes of the stored `topics` of broker `name`; `mappings` are the rows that change."""
+    """Return what becomes of the stored `topics` of broker `name`; `mappings` are the rows that change, and `cause` is
+    that of their entries."""
     diff = yield from _topic_diff(body, topics, decision)
     if delete_missing and not body.mapping_infos:
         yield from _add_missing(diff, body, topics)
-    slices = yield from slicing(name, "register", diff.topics, mappings)
+    slices = yield from slicing(name, cause, diff.topics, mappings)
     return TableDiff(tuple(slices), not diff.stays, diff.texts, _growth(diff, mappings))
 
 

@@ -131,7 +131,13 @@ class RegisterOperation:
             stored = yield from stored_topics(context, body, decision.epoch)
         mappings = (yield from changed_mappings(context, body, decision.epoch)) if decision.every else []
         diff = table_diff(
-            context.registration.name, body, stored, mappings, decision, delete_missing=context.delete_missing
+            context.registration.name,
+            body,
+            stored,
+            mappings,
+            decision,
+            delete_missing=context.delete_missing,
+            cause="register" if context.registration.mirrored is None else "mirror",
         )
         compared = yield from cooperatively(diff)
         if self._new_topics is None:

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from registry.damage.key_types import Types, healed, types_of_brokers, types_of_lists, types_of_members
-from registry.errors import BrokerBusy, LimitReached, NotOwner, RegistrationRefused
+from registry.errors import BrokerBusy, LimitReached, NotOwner, OwnRegistration, RegistrationRefused
 from registry.growth.limits import BYTES_OF_A_CHARACTER, DEFAULT_LIMITS, Limits
 from registry.keys import Keys, member_key
 from registry.ownership import UNGUARDED, Claim, Claimant, conflicting, observable, refused
@@ -22,6 +22,7 @@ from registry.registration.decision import (
     Conflict,
     Done,
     Full,
+    Own,
     Owned,
     Pending,
     Refused,
@@ -64,7 +65,8 @@ def register(
     `registration_cache` is that of a process which does this all the time;
     `event_code` is the request code under which an accepted registration is logged (`heartbeat.log_heartbeat`), None
     while none is; `claimant` is the caller.
-    Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner, IdentityConflict.
+    Raises BodyError, RegistrationRefused, BrokerBusy, LimitReached, NotOwner, IdentityConflict, and OwnRegistration
+    of a mirrored one.
     """
     signed = signature(registration, delete_missing=delete_missing, claimant=claimant)
     member = registration.member
@@ -156,6 +158,8 @@ def _run(operation: RegisterOperation) -> Plan[Registered]:
                 return Registered.of(("", ""), order_table, event_id=refusal_id, outcome="conflict")
             case Owned(holder):
                 raise (yield from refused(keys, context.claimant, origin, _claim(context), holder))
+            case Own(cluster, address, mirrored):
+                raise OwnRegistration(name, cluster, address, mirrored)
             case Conflict(cause, holder):
                 raise (yield from conflicting(keys, context.claimant, origin, _claim(context), cause, holder))
             case SingleTopic():

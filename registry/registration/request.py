@@ -22,6 +22,7 @@ class Registration(msgspec.Struct, frozen=True):
 
     `timeout_ms` is clamped to 1 ms … 1 day. `acting` is enableActingMaster, None from brokers without that field.
     `single_topic` accepts a first registration with exactly one topic, which RocketMQ 5.x refuses.
+    `mirrored` names the name servers that a mirror read it from, None of a broker's own.
     """
 
     cluster: str
@@ -37,6 +38,7 @@ class Registration(msgspec.Struct, frozen=True):
     body: bytes = b""
     crc: int | None = None
     single_topic: bool = False
+    mirrored: str | None = None
 
     @property
     def member(self) -> str:
@@ -81,6 +83,7 @@ def signature(
             r.compressed,
             delete_missing,
             *((claimant.registrant,) if claimant.guard else ()),
+            *(() if r.mirrored is None else ("mirrored", r.mirrored)),
         )
     )
     digest = blake2b(identity + head, digest_size=8).hexdigest()

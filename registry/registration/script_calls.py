@@ -46,6 +46,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     observes: int = 0
     exclusive: int = 0
     claims: int = 0
+    mirrored: str | None = None
     dry: int = 0
     token: str = ""
     claim: str | None = None
@@ -103,6 +104,7 @@ def register_request(
         observes=int(context.claimant.observes),
         exclusive=int(context.claimant.exclusive),
         claims=int(context.claimant.takes),
+        mirrored=r.mirrored,
     )
 
 

@@ -58,3 +58,15 @@ def a_broker(**members: object) -> dict[str, object]:
             {"topicName": "TopicB", "perm": 4},
         ],
     } | members
+
+
+def a_mirrored(**members: object) -> dict[str, object]:
+    """Return the body of a mirror's registration: a master with one topic."""
+    return {
+        "cluster": "c1",
+        "brokerName": "broker-m",
+        "brokerAddr": "127.0.1.9:10911",
+        "brokerId": 0,
+        "mirroredFrom": "10.0.0.1:9876",
+        "topics": [{"topicName": "TopicM", "readQueueNums": 8, "writeQueueNums": 4}],
+    } | members

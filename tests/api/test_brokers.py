@@ -52,6 +52,7 @@ def test_all_of_a_member_is_shown(http: Http, redis: redis_py.Redis, keys: Keys)
         "dataVersion": {"stateVersion": 0, "timestamp": 1700000000000, "counter": 1},
         "filterServers": ["127.0.1.1:8"],
         "owners": [],
+        "mirroredFrom": None,
     }
     assert lease["endMillis"] == lease["keptUntilMillis"] == since + 30_000
     assert lease["state"] == "living"

@@ -16,12 +16,15 @@ from registry.expiry.worker_lease import tick
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.plans import Origin
-from tests.api.http import MASTER, SLAVE, Http, Reply, a_broker
+from tests.api.http import MASTER, SLAVE, Http, Reply, a_broker, a_mirrored
 from tests.registry.test_dry_run import contents
 
 MEMBER = {"cluster": "c1", "brokerAddr": MASTER}
 OF_MEMBER = f"cluster=c1&brokerAddr={MASTER}"
 QUEUES = {"brokerName": "broker-a", "readQueueNums": 8, "writeQueueNums": 8}
+MIRRORED = a_mirrored()
+MIRRORED_MEMBER = {name: MIRRORED[name] for name in ("cluster", "brokerName", "brokerId", "brokerAddr")}
+OF_MIRRORED = f"cluster=c1&brokerAddr={MIRRORED['brokerAddr']}&mirroredFrom={MIRRORED['mirroredFrom']}"
 REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/brokers", a_broker()),
     ("POST", "/v1/brokers", a_broker()),
@@ -35,6 +38,13 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("PUT", "/v1/brokers/broker-a/drain", {"owner": "o", "reason": "r", "untilMillis": 1}),
     ("DELETE", "/v1/brokers/broker-a/drain", None),
     ("DELETE", "/v1/brokers/broker-z/drain", None),
+    ("POST", "/v1/mirrored-brokers", MIRRORED),
+    ("POST", "/v1/mirrored-brokers", MIRRORED),
+    ("POST", "/v1/mirrored-brokers", a_broker(mirroredFrom="10.0.0.1:9876", dataVersion=None)),
+    ("POST", "/v1/mirrored-brokers", a_mirrored(brokerName="broker-a", brokerAddr=MASTER)),
+    ("POST", "/v1/mirrored-brokers/heartbeats", {"members": [MIRRORED_MEMBER]}),
+    ("DELETE", f"/v1/mirrored-brokers?{OF_MIRRORED}", None),
+    ("DELETE", f"/v1/mirrored-brokers?{OF_MIRRORED}", None),
     ("PUT", "/v1/topics/New", {"queueDatas": [QUEUES]}),
     ("PUT", "/v1/topics/New", {"queueDatas": [QUEUES | {"brokerName": "broker-z"}]}),
     ("DELETE", "/v1/topics/New?cluster=c1", None),

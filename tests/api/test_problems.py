@@ -9,7 +9,7 @@ from werkzeug.routing import Rule
 from api.app import create_app
 from registry.keys import Keys
 from registry.options.catalogue import Options
-from tests.api.http import PROBLEM, Http, a_broker
+from tests.api.http import PROBLEM, Http, a_broker, a_mirrored
 
 BROKERS, HEARTBEAT, PERMISSION = "/v1/brokers", "/v1/brokers/b/heartbeat", "/v1/brokers/b/write-permission"
 TOPIC, KV_TABLE, KV_VALUE, SETTINGS = "/v1/topics/T", "/v1/kv/n", "/v1/kv/n/k", "/v1/settings"
@@ -217,6 +217,10 @@ def test_what_is_not_there(quick: Http, method: str, path: str, kind: str) -> No
 
 BODIES: dict[tuple[str, str], object] = {
     ("POST", "/v1/brokers"): a_broker(),
+    ("POST", "/v1/mirrored-brokers"): a_mirrored(),
+    ("POST", "/v1/mirrored-brokers/heartbeats"): {
+        "members": [{"cluster": "c", "brokerName": "b", "brokerId": 0, "brokerAddr": "h:1"}]
+    },
     ("POST", "/v1/brokers/<name>/heartbeat"): {"cluster": "c", "brokerAddr": "h:1"},
     ("POST", "/v1/brokers/<name>/write-permission"): {"writable": True},
     ("PUT", "/v1/brokers/<name>/drain"): {"owner": "o", "reason": "r"},
@@ -232,6 +236,7 @@ BODIES: dict[tuple[str, str], object] = {
 }
 QUERIES = {
     ("DELETE", "/v1/brokers/<name>"): "?cluster=c&brokerAddr=h:1",
+    ("DELETE", "/v1/mirrored-brokers"): "?cluster=c&brokerAddr=h:1&mirroredFrom=h:2",
     ("DELETE", "/v1/kv/<namespace>"): "?all=true",
 }
 

@@ -1,8 +1,7 @@
 """From Java's name servers to this one while messages flow: docs/migration.md, step by step."""
 
 import time
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -11,10 +10,21 @@ from testbed.eventually import eventually, stays
 from testbed.haproxy import Balancer
 from testbed.rocketmq.admin import Admin
 from testbed.rocketmq.brokers import Broker, BrokerConfig, start_brokers
-from testbed.rocketmq.clients import Clients, Received, Sent
+from testbed.rocketmq.clients import Clients
 from testbed.rocketmq.releases import Release
-from testbed.rocketmq.servers import Addressed, NameServer, Several, serve, serve_4x, serve_file
+from testbed.rocketmq.servers import NameServer, Several, serve, serve_4x, serve_file
 from testbed.rocketmq.stage import Stage
+from tests.interop.moving import (
+    LOOKS_OFTEN,
+    ORDER,
+    REPETITIONS,
+    TAKEN_S,
+    await_taken,
+    check,
+    differences,
+    make_topic,
+    set_name_servers,
+)
 from tests.interop.traffic import (
     ENDLESS,
     await_consumed,
@@ -26,16 +36,10 @@ from tests.interop.traffic import (
 from tests.mqns.cli.conftest import run
 
 CLUSTER: Final = "moved"
-REPETITIONS: Final = 2
-"""Of a failed send, by the client: its default (RocketMQ retryTimesWhenSendFailed)."""
-LOOKS_OFTEN: Final = {"updateNameServerAddrPeriod": "3000"}
-"""A 5.5.0 broker looks at its own namesrvAddr so often (ms) here; by default each 2 minutes."""
-TAKEN_S: Final = 30.0
 END_S: Final = 40.0
 FIRST_LOOK_4X_S, LATEST_4X_S = 20.0, 180.0
 """A 4.9.7 broker looks at its own namesrvAddr 10 s after its start and then each 2 minutes (RocketMQ
 BrokerController): when the first look is over, and when the second must be."""
-ORDER: Final = "ORDER_TOPIC_CONFIG"
 
 
 class TwoMinutes(NamedTuple):
@@ -59,36 +63,10 @@ def two_minutes(stage: Stage, release_4: Release) -> TwoMinutes:
     return TwoMinutes(began, broker, server, other)
 
 
-def set_name_servers(admin: Admin, broker: Broker, *servers: Addressed) -> None:
-    """Tell a running broker its namesrvAddr, as an operator does."""
-    words = ("-b", broker.address, "-k", "namesrvAddr", "-v", Several(servers).address)
-    said = admin(servers[0], "updateBrokerConfig", *words)
-    assert f"update broker config success, {broker.address}" in said.out, said
-
-
-def await_taken(broker: Broker, *servers: Addressed) -> float:
-    """Until it says that it has taken them -> seconds."""
-    began = time.monotonic()
-    names = {server.address for server in servers}
-
-    def last_taken() -> bool:
-        lines = broker.process.printed().split("name server address updated. NEW : [")
-        return set(lines[-1].partition("]")[0].split(", ")) == names
-
-    eventually(last_taken, TAKEN_S)
-    return time.monotonic() - began
-
-
 def await_dropped(broker: Broker, server: NameServer, *, times: int) -> None:
     """Until a 5.5.0 broker has said so often that it registers with one no more: some seconds after it took others."""
     line = f"remove invalid address {server.address}"
     eventually(lambda: broker.process.printed().count(line) == times, TAKEN_S)
-
-
-def make_topic(admin: Admin, server: Addressed, topic: str, brokers: Sequence[Broker]) -> None:
-    command = admin(server, "updateTopic", "-c", brokers[0].config.cluster, "-t", topic, "-r", "4", "-w", "4")
-    for broker in brokers:
-        assert f"create topic to {broker.address} success." in command.out, command
 
 
 def serves(broker: Broker, topic: str, server: NameServer) -> bool:
@@ -97,37 +75,11 @@ def serves(broker: Broker, topic: str, server: NameServer) -> bool:
     return route is not None and broker.config.name in {data.broker_name for data in route.queue_datas}
 
 
-def differences(*servers: NameServer) -> list[Any]:
-    """What the doctor calls an error."""
-    ended = run(
-        "doctor", *(server.address for server in servers), "--kv", ORDER, "-o", "json", "--timeout", "30"
-    )
-    findings = ended.document["findings"]
-    errors = [finding for finding in findings if finding["severity"] == "error"]
-    assert (ended.code == ExitCode.FINDINGS) is bool(errors)
-    return errors
-
-
 def copy_kv(namespace: str, old: NameServer, new: NameServer) -> None:
     """With mqns, entry by entry."""
     listed = run("kv", "list", namespace, "-n", old.address, "-o", "json").document["table"]
     for key, value in listed.items():
         assert run("kv", "set", namespace, key, value, "-n", new.address).code == ExitCode.OK
-
-
-def check(
-    sent: Sequence[Sent], received: Sequence[Received], first_keys: Sequence[int], restarts: int = 0
-) -> None:
-    """Every message has come, and no send failed beyond the client's own repetitions.
-
-    One may at each restart of a broker: a send that is with it as it ends has no answer, and its repetitions share its
-    time-out of 3 s (DefaultMQProducerImpl.sendDefaultImpl)."""
-    print(*sent, *(f"received={one.received} distinct={one.distinct}" for one in received))
-    keys = {first + n for first, one in zip(first_keys, sent, strict=True) for n in range(one.sent)}
-    assert all(one.sent for one in sent)
-    assert all(one.failures <= restarts for one in sent)
-    assert all(one.last_failure.endswith("sendDefaultImpl call timeout") for one in sent if one.failures)
-    assert set[int]().union(*(one.all_keys() for one in received)) == keys
 
 
 def test_brokers_register_with_both_and_clients_follow(

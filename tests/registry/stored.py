@@ -85,6 +85,7 @@ def _member(fields: dict[str, str]) -> MemberState:
         int(fields["timeout"]),
         tuple(one.strip('"') for one in filters.split(",") if one),
         fields.get("dv", ""),
+        fields.get("mirrored", ""),
     )
 
 

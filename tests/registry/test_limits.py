@@ -568,12 +568,12 @@ def test_each_script_runs_on_hashes_at_their_limits(ns: Namespace) -> None:
 
 
 NEED_NO_FULL_HASH = {
-    *("read_brokers", "read_kv", "release_hold", "repair_count", "repair_table", "reregister_topics"),
-    *("acquire_write", "keep_position", "release_claim", "report_denial", "set_access", "set_drift"),
-    "write_summary",
+    *("read_brokers", "read_kv", "renew_mirrored", "release_hold", "repair_count", "repair_table"),
+    *("acquire_write", "keep_position", "release_claim", "report_denial", "reregister_topics"),
+    *("set_access", "set_drift", "write_summary"),
 }
-"""What is read_routes' when a route is long, reads one field, ends a hold, is repaired, needs what a worker has cached,
-or is about one caller, position, claim, credential, comparison or entry."""
+"""What is read_routes' when a route is long, reads a few fields, ends a hold, is repaired, needs what a worker has
+cached, or is about one caller, position, claim, credential, comparison or entry."""
 
 
 def test_limits_are_the_options() -> None:

@@ -34,11 +34,18 @@ HEALTHY = Facts(
 )
 
 
-def broker(name: str, *ids: int, left_ms: int = MINUTE, kept_ms: int = 0, acting: bool = False) -> Broker:
+def broker(
+    name: str,
+    *ids: int,
+    left_ms: int = MINUTE,
+    kept_ms: int = 0,
+    acting: bool = False,
+    mirrored: str | None = None,
+) -> Broker:
     end_ms = NOW + left_ms
     lease = Lease(NOW, end_ms, max(end_ms, NOW + kept_ms), 2 * MINUTE)
     members = tuple(
-        Member("c1", number, f"10.0.0.{number}:1", None, None, (), 0, (), frozenset(), lease)
+        Member("c1", number, f"10.0.0.{number}:1", None, None, (), 0, (), frozenset(), lease, mirrored)
         for number in ids
     )
     return Broker(name, "c1", ("c1",), 1, acting, None, members)
@@ -85,6 +92,8 @@ SEEN: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] = [
         [("discovery-loopback", ("127.0.0.1:9876",))],
     ),
     ("one that left", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE),)}, [("broker-gone", ("b1",))]),
+    ("mirrored", {"brokers": (broker("b1", 0, mirrored="10.0.0.1:9876"), broker("b2", 0))},
+     [("broker-mirrored", ("b1",))]),
     ("one that is refused", {"refused": (REFUSED, REFUSED)}, [("broker-refused", ("b1",))]),
     ("one that is started again", {"gone": (GoneMember(MemberName("c1", "b1", "0"), NOW - MINUTE + 1),)}, []),
     ("wiped", {"counts": counts(0, "b1")}, [("broker-wiped", ("b1",))]),
