@@ -222,3 +222,15 @@ def test_one_that_may_only_read_is_told_so_and_has_no_forms(http: Http, reader: 
     )
     assert (reply.status_code, "You may not see this" in reply.text) == (401, True)
     assert http.ok("GET", "/v1/topics/TopicA")["queueDatas"][0]["perm"] == 6
+
+
+def test_a_member_that_a_mirror_keeps_says_of_whom(http: Http) -> None:
+    mirrored = a_broker(mirroredFrom="10.0.0.1:9876", enableActingMaster=False)
+    http.ok(
+        "POST", "/v1/mirrored-brokers", {name: mirrored[name] for name in mirrored if name != "dataVersion"}
+    )
+    assert "mirrored" in load(http, "/console/brokers").text
+    assert "mirrored from 10.0.0.1:9876" in load(http, "/console/brokers/broker-a").text
+    registered(http)
+    assert "mirrored" not in load(http, "/console/brokers").text
+    assert "mirrored" not in load(http, "/console/brokers/broker-a").text
