@@ -1,6 +1,7 @@
 """The console in a real browser: an operator's jobs, page by page, with what axe and the browser say of each.
 
-`CONSOLE_PICTURES=folder` has pictures of every page written there, to be looked at."""
+`CONSOLE_PICTURES=folder` has pictures of every page written there, to be looked at. `CONSOLE_BROKERS=1000` and
+`CONSOLE_TOPICS=1000`, of each broker, are for a walk through a large name server."""
 
 import os
 import re
@@ -28,7 +29,10 @@ WINDOWS: Final[dict[str, tuple[int, int, Literal["light", "dark"]]]] = {
     "phone": (400, 800, "light"),
     "wide": (2000, 1200, "dark"),
 }
-BROKERS: Final = 30
+BROKERS: Final = int(os.environ.get("CONSOLE_BROKERS", "30"))
+TOPICS: Final = int(os.environ.get("CONSOLE_TOPICS", "5"))
+ALIKE: Final = 10
+"""Of so many brokers one after another each has other topics; all have one more, `Everywhere`."""
 HOSTILE: Final = "<img src=x onerror=document.title='broken'>"
 PAGES: Final = (
     *(
@@ -63,11 +67,11 @@ REFUSED: Final = re.compile(r"status of (404|403|503)")
 
 
 def broker(number: int) -> dict[str, Any]:
-    topics = ["Everywhere", *(f"Orders.{number}.{i}" for i in range(5))]
+    topics = ["Everywhere", *(f"Orders.{number % ALIKE}.{i}" for i in range(TOPICS))]
     return {
         "cluster": f"cluster-{'abc'[number % 3]}",
         "brokerName": f"broker-{number:03}",
-        "brokerAddr": f"10.0.0.{number + 1}:10911",
+        "brokerAddr": f"10.0.{number // 250}.{number % 250 + 1}:10911",
         "brokerId": 0,
         "zoneName": f"zone-{number % 2}",
         "heartbeatTimeoutMillis": 3_600_000,
@@ -80,7 +84,7 @@ def fill(url: str) -> None:
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         for number in range(BROKERS):
             client.post("/v1/brokers", json=broker(number)).raise_for_status()
-        slave = broker(0) | {"brokerAddr": "10.0.1.1:10911", "brokerId": 1, "topics": []}
+        slave = broker(0) | {"brokerAddr": "10.1.0.1:10911", "brokerId": 1, "topics": []}
         client.post("/v1/brokers", json=slave).raise_for_status()
         drain = {"owner": HOSTILE, "reason": f"kernel {HOSTILE}"}
         client.put("/v1/brokers/broker-001/drain", json=drain).raise_for_status()
@@ -90,7 +94,7 @@ def fill(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
-    options = {"httpWorkers": "1", "remotingWorkers": "1", "maxPercentOfHost": "100"}
+    options = {"httpWorkers": "1", "remotingWorkers": "1", "maxPercentOfHost": "100", "maxBrokers": "2000"}
     server = NameServer(tmp_path_factory.mktemp("console"), options).start()
     try:
         fill(http_side(server))
@@ -161,7 +165,7 @@ def test_a_broker_is_drained_and_given_back(visitor: Visitor, console: str) -> N
     page.get_by_label("Reason").fill("kernel upgrade")
     page.get_by_role("button", name="Drain …").click()
     expect(page.get_by_text("Topics whose routes change")).to_be_visible()
-    expect(page.locator(".would")).to_contain_text("6")
+    expect(page.locator(".would")).to_contain_text(f"{TOPICS + 1:,}".replace(",", "\u202f"))
     confirm(page, "Drain")
     expect(page.locator("#live")).to_contain_text("kernel upgrade")
     page.get_by_role("navigation", name="Console").get_by_role("link", name="Drains").click()
