@@ -13,7 +13,7 @@ from registry.expiry.worker_lease import tick
 from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.plans import Origin
-from tests.api.console.pages import Browser
+from tests.api.console.page import Browser
 from tests.api.http import Http
 from tests.api.test_tokens import access_file
 

@@ -8,7 +8,7 @@ import redis as redis_py
 from api.console import between
 from api.console.net_changes import SUBJECTS, Net, actors, net
 from mqpipeline.serving.publish import publish
-from tests.api.console.reading import assert_well_formed, page
+from tests.api.console.page import assert_well_formed, page
 from tests.api.http import MASTER, Http, a_broker
 from tests.mqpipeline.serving.example import RUN, results
 
@@ -166,11 +166,11 @@ def test_the_page_says_what_changed_and_leads_to_the_entries(http: Http) -> None
     http.ok("PUT", "/v1/kv/app/colour", {"value": "green"})
     shown = page(http.client, "/console/events/between?last=hour")
     assert_well_formed(shown)
-    assert "4 entries were read: all of this time." in shown.text
-    assert f"entered broker-a 0={MASTER} of c1" in shown.text
-    assert "2 added" in shown.text
-    assert "app colour green" in shown.text
-    assert "http:127.0.0.1 4 entries" in shown.text
+    assert "4 entries were read: all of this time." in shown.content
+    assert f"entered broker-a 0={MASTER} of c1" in shown.content
+    assert "2 added" in shown.content
+    assert "app colour green" in shown.content
+    assert "http:127.0.0.1 4 entries" in shown.content
     assert shown.links["http:127.0.0.1"].startswith("/console/events?actor=http%3A127.0.0.1&since=")
     assert shown.links["kv changed"].startswith("/console/events?kind=kv_changed&since=")
     assert page(http.client, shown.links["kv changed"]).classes.count("entry") == 1
@@ -180,19 +180,19 @@ def test_two_times_bound_what_is_compared(http: Http) -> None:
     http.ok("POST", "/v1/brokers", a_broker())
     query = "since=2000-01-01T00:00&until=2001-01-01T00:00:00"
     shown = page(http.client, f"/console/events/between?{query}")
-    assert "Nothing changed" in shown.text
+    assert "Nothing changed" in shown.content
     assert shown.values == {"since": "2000-01-01T00:00:00", "until": "2001-01-01T00:00:00"}
 
 
 def test_without_times_it_asks_for_them(http: Http) -> None:
     shown = page(http.client, "/console/events/between")
-    assert "Choose two times" in shown.text
+    assert "Choose two times" in shown.content
     assert shown.links["Last hour"] == "/console/events/between?last=hour"
 
 
 def test_times_in_the_wrong_order_are_refused(http: Http) -> None:
     shown = page(http.client, "/console/events/between?since=2001-01-01T00:00&until=2000-01-01T00:00")
-    assert (shown.status, "until: before since" in shown.text) == (422, True)
+    assert (shown.status, "until: before since" in shown.content) == (422, True)
 
 
 def test_what_is_too_much_to_read_is_said(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,16 +201,16 @@ def test_what_is_too_much_to_read_is_said(http: Http, monkeypatch: pytest.Monkey
     monkeypatch.setattr(between, "FIRST_PAGE", 4)
     monkeypatch.setattr(between, "READ_S", 0)
     shown = page(http.client, "/console/events/between?last=hour")
-    assert "This is only part of it: 4 entries were read, the newest of this time, back to" in shown.text
-    assert "4 added" in shown.text
-    whole = page(http.client, shown.links["Read up to 5\u202f000"])
-    assert "10 entries were read: all of this time." in whole.text
+    assert "This is only part of it: 4 entries were read, the newest of this time, back to" in shown.content
+    assert "4 added" in shown.content
+    whole = page(http.client, shown.link("Read up to 5 000"))
+    assert "10 entries were read: all of this time." in whole.content
     for bound, most, read in (("ENTRIES_MOST", 6, 6), ("CHARACTERS_MOST", 1, 4)):
         with monkeypatch.context() as bounds:
             bounds.setattr(between, bound, most)
-            bounded = page(http.client, whole.path)
-        assert f"{read} entries were read" in bounded.text
-        assert "Choose times that are nearer to one another" in bounded.text
+            bounded = page(http.client, whole.address)
+        assert f"{read} entries were read" in bounded.content
+        assert "Choose times that are nearer to one another" in bounded.content
 
 
 def test_history_is_linked_where_the_pipeline_has_landed_it(http: Http, redis: redis_py.Redis) -> None:

@@ -12,7 +12,7 @@ from registry.keys import Keys
 from registry.options.catalogue import Options
 from registry.plans import Origin
 from registry.registration.register import Registration, register
-from tests.api.console.walk import load, press
+from tests.api.console.page import load, press
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 from tests.api.test_brokers import set_lease
 

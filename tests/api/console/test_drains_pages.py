@@ -9,7 +9,7 @@ from api.app import create_app
 from api.console import drains
 from registry.keys import Keys
 from registry.options.catalogue import Options
-from tests.api.console.walk import load, press
+from tests.api.console.page import load, press
 from tests.api.http import MASTER, Http, a_broker
 from tests.api.test_drains import later
 

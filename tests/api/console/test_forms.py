@@ -1,7 +1,7 @@
 """Changes by forms: proven to be of the session's own page, run dry, confirmed."""
 
 from tests.api.console.conftest import BrowserOf, Guarded
-from tests.api.console.pages import HERE, Browser
+from tests.api.console.page import HOST, Browser
 from tests.api.http import Http
 
 NEW = {"namespace": "app", "key": "colour", "value": "green"}
@@ -32,7 +32,7 @@ def test_a_form_of_another_site_changes_nothing(browser: Browser, api: Http) -> 
     for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
         assert browser.post("/console/kv", fields, **headers).status == 403
     assert api("GET", VALUE).status == 404
-    assert browser.post("/console/kv", fields, Origin=HERE).status == 303
+    assert browser.post("/console/kv", fields, Origin=HOST).status == 303
 
 
 def test_a_change_is_shown_first_and_made_when_it_is_confirmed(browser: Browser, api: Http) -> None:

@@ -11,7 +11,7 @@ from api.app import create_app
 from api.history_queue import JobFailed, NoWorker, TimedOut
 from mqnamesrv.store import EmbeddedStore
 from registry.options.catalogue import Options
-from tests.api.console.reading import assert_well_formed, page
+from tests.api.console.page import assert_well_formed, page
 from tests.api.http import Http
 
 W0 = 1_767_225_600_000
@@ -100,7 +100,7 @@ def test_the_page_asks_nothing_by_itself(asking: Http, questions: list[Any]) -> 
     shown = page(asking.client, "/console/history")
     assert_well_formed(shown)
     assert (shown.status, questions) == (200, [])
-    assert "A route at a time" in shown.text
+    assert "A route at a time" in shown.content
 
 
 def test_a_route_of_then(asking: Http, questions: list[Any]) -> None:
@@ -113,10 +113,10 @@ def test_a_route_of_then(asking: Http, questions: list[Any]) -> None:
         W0,
         True,
     )
-    assert "Route of T1 at 2026-01-01T00:00" in shown.text
-    assert "b c1 0=h:1 8 4 RW-" in shown.text
-    assert "Provisional" in shown.text
-    assert "cover 2026-01-01 00:00:00 UTC to 2026-01-01 01:00:00 UTC" in shown.text
+    assert "Route of T1 at 2026-01-01T00:00" in shown.content
+    assert "b c1 0=h:1 8 4 RW-" in shown.content
+    assert "Provisional" in shown.content
+    assert "cover 2026-01-01 00:00:00 UTC to 2026-01-01 01:00:00 UTC" in shown.content
     assert shown.links["b"] == "/console/brokers/b"
     assert shown.values["route-at"] == "2026-01-01T00:00:00"
     assert shown.values["changes-topic"] == "T1"
@@ -133,7 +133,7 @@ def test_what_differed_between_two_times(asking: Http, questions: list[Any], top
         W0,
         W0 + 1_800_500,
     )
-    assert "removed 4/4 R-- 0=h:1 none topic register token:alice" in shown.text
+    assert "removed 4/4 R-- 0=h:1 none topic register token:alice" in shown.content
     assert shown.links["<i>T1"] == "/console/topics/%3Ci%3ET1"
     assert shown.links["2026-01-01 00:00:01 UTC"] == f"/console/events?since={W0 + 1000}&until={W0 + 1000}"
     page(asking.client, shown.links["Next page"])
@@ -144,26 +144,26 @@ def test_permissions_over_time(asking: Http, questions: list[Any]) -> None:
     shown = page(asking.client, "/console/history?ask=permissions&topic=T1&broker=b")
     assert_well_formed(shown)
     assert (questions[0][1]["broker"], questions[0][1]["from_ms"]) == ("b", None)
-    assert "b RW- R-- topic register token:alice" in shown.text
-    assert "There were others before" in shown.text
+    assert "b RW- R-- topic register token:alice" in shown.content
+    assert "There were others before" in shown.content
 
 
 def test_what_did_not_change(asking: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = {"diff": {**DIFF, "changes": (), "next": None}, "permissions": {**PERMISSIONS, "changes": ()}}
     monkeypatch.setattr(history, "ask", lambda _, question, __, ___: dict(replies[question]))
     diff = page(asking.client, "/console/history?ask=changes&from=1&to=2")
-    assert "No route differs between these times." in diff.text
+    assert "No route differs between these times." in diff.content
     permissions = page(asking.client, "/console/history?ask=permissions&topic=T1")
-    assert "Its permissions did not change in this time." in permissions.text
+    assert "Its permissions did not change in this time." in permissions.content
 
 
 def test_without_a_process_of_the_pipeline_it_says_how_to_start_one(asking: Http) -> None:
     shown = page(asking.client, AT)
     assert_well_formed(shown)
     assert shown.status == 503
-    assert "There is no history here" in shown.text
-    assert "mqpipeline answer --warehouse FOLDER" in shown.text
-    assert "The store is away" not in shown.text
+    assert "There is no history here" in shown.content
+    assert "mqpipeline answer --warehouse FOLDER" in shown.content
+    assert "The store is away" not in shown.content
 
 
 @pytest.mark.parametrize(
@@ -184,21 +184,21 @@ def test_an_answer_that_does_not_come(
     monkeypatch.setattr(history, "ask", ask)
     shown = page(asking.client, AT)
     assert_well_formed(shown)
-    assert (shown.status, words in shown.text) == (status, True)
+    assert (shown.status, words in shown.content) == (status, True)
 
 
 def test_too_many_that_ask_at_once(asking: Http) -> None:
     page(asking.client, AT)
     with asking.client.application.extensions[history.EXTENSION].waiting:  # one of two threads waits
         shown = page(asking.client, AT)
-    assert (shown.status, "Too many ask at once" in shown.text) == (503, True)
+    assert (shown.status, "Too many ask at once" in shown.content) == (503, True)
 
 
 def test_times_that_are_not_landed(asking: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "ask", lambda *_: {"outside": True, "landed": LANDED})
     shown = page(asking.client, AT)
-    assert (shown.status, "Not in the tables" in shown.text) == (404, True)
-    assert "from 2026-01-01T00:00:00.000Z until 2026-01-01T01:00:00.000Z" in shown.text
+    assert (shown.status, "Not in the tables" in shown.content) == (404, True)
+    assert "from 2026-01-01T00:00:00.000Z until 2026-01-01T01:00:00.000Z" in shown.content
 
 
 @pytest.mark.parametrize(
@@ -212,11 +212,11 @@ def test_times_that_are_not_landed(asking: Http, monkeypatch: pytest.MonkeyPatch
 )
 def test_what_cannot_be_asked_is_refused_by_its_field(quick: Http, query: str, field: str) -> None:
     shown = page(quick.client, f"/console/history?{query}")
-    assert (shown.status, f"{field}: " in shown.text) == (422, True)
+    assert (shown.status, f"{field}: " in shown.content) == (422, True)
 
 
 def test_a_caller_without_the_class_is_denied() -> None:
     store = fakeredis.FakeRedis(decode_responses=True)
     http = Http(create_app(Options(access_audit="off"), redis=store).test_client())
     shown = page(http.client, AT)
-    assert (shown.status, "You may not see this" in shown.text) == (401, True)
+    assert (shown.status, "You may not see this" in shown.content) == (401, True)

@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from api.console.session import COOKIE, SESSION_S
 from registry.keys import Keys
 from tests.api.console.conftest import Guarded
-from tests.api.console.pages import Browser
+from tests.api.console.page import Browser
 
 
 def cookie_of(browser: Browser) -> str:

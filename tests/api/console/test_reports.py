@@ -12,7 +12,7 @@ from api.console.formats import DASH
 from api.report_views import VIEWS
 from mqpipeline.serving.publish import publish
 from registry.options.catalogue import Options
-from tests.api.console.reading import assert_well_formed, page
+from tests.api.console.page import assert_well_formed, page
 from tests.api.http import Http
 from tests.mqpipeline.serving.example import AS_OF, RUN, W0, availability, results
 
@@ -29,9 +29,9 @@ def run(http: Http, redis: redis_py.Redis) -> Http:
 def test_the_reports_there_are_and_the_run_that_made_them(run: Http) -> None:
     shown = page(run.client, "/console/reports")
     assert_well_formed(shown)
-    assert "Up to 2026-01-01 01:00:00 UTC" in shown.text
-    assert "Entries read 14" in shown.text
-    assert "The last figures are provisional" in shown.text
+    assert "Up to 2026-01-01 01:00:00 UTC" in shown.content
+    assert "Entries read 14" in shown.content
+    assert "The last figures are provisional" in shown.content
     for view in VIEWS:
         assert shown.links[view.title] == f"/console/reports/{view.name}"
 
@@ -39,16 +39,16 @@ def test_the_reports_there_are_and_the_run_that_made_them(run: Http) -> None:
 def test_what_the_run_missed_is_said(http: Http, redis: redis_py.Redis) -> None:
     publish(redis, "default", msgspec.structs.replace(RUN, holes=3, rejected=2), results())
     shown = page(http.client, "/console/reports")
-    assert "3 entries were trimmed before the pipeline read them" in shown.text
-    assert "2 entries could not be read" in shown.text
+    assert "3 entries were trimmed before the pipeline read them" in shown.content
+    assert "2 entries could not be read" in shown.content
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_without_a_run_the_page_says_how_to_make_one(http: Http, path: str) -> None:
     shown = page(http.client, path)
     assert_well_formed(shown)
-    assert "There are no reports yet" in shown.text
-    assert "make pipeline" in shown.text
+    assert "There are no reports yet" in shown.content
+    assert "make pipeline" in shown.content
     assert shown.status == (200 if path == "/console/reports" else 404)
 
 
@@ -70,8 +70,8 @@ def test_without_a_run_the_page_says_how_to_make_one(http: Http, path: str) -> N
 def test_a_report_is_a_table_of_figures(run: Http, name: str, words: str) -> None:
     shown = page(run.client, f"/console/reports/{name}")
     assert_well_formed(shown)
-    assert words in shown.text
-    assert "What the columns mean" in shown.text
+    assert words in shown.content
+    assert "What the columns mean" in shown.content
     assert shown.links["All reports"] == "/console/reports"
 
 
@@ -88,17 +88,17 @@ def test_rows_lead_to_what_they_are_of(run: Http) -> None:
 def test_the_window_that_is_served_is_chosen(run: Http) -> None:
     assert page(run.client, "/console/reports/availability").status == 200  # the example has no 24h
     day = page(run.client, "/console/reports/availability?window=day:2026-01-01&unit=cluster")
-    assert "cluster c1" in day.text
+    assert "cluster c1" in day.content
     none = page(run.client, "/console/reports/availability?window=9h")
-    assert (none.status, "no window '9h'; there are: 1h" in none.text) == (404, True)
+    assert (none.status, "no window '9h'; there are: 1h" in none.content) == (404, True)
 
 
 def test_a_heading_sorts_and_a_second_time_the_other_way(run: Http) -> None:
     first = page(run.client, "/console/reports/availability")
-    down = page(run.client, first.links["outages"])
-    assert down.path.endswith("sort=-outages")
+    down = page(run.client, first.link("outages"))
+    assert down.address.endswith("sort=-outages")
     assert 'aria-sort="descending"' in down.html
-    assert page(run.client, down.links["outages"]).path.endswith("sort=outages")
+    assert page(run.client, down.link("outages")).address.endswith("sort=outages")
     assert "worst" not in first.links
 
 
@@ -106,22 +106,22 @@ def test_units_are_filtered_and_pages_lead_on(http: Http, redis: redis_py.Redis)
     rows = tuple(availability(f"broker:c1:b{number:02}", (3600, 0, 0, 0), 0) for number in range(60))
     publish(redis, "default", RUN, results(report_availability=rows))
     first = page(http.client, "/console/reports/availability?unit=broker")
-    assert "Rows on this page: 50" in first.text
+    assert "Rows on this page: 50" in first.content
     rest = page(http.client, first.links["Next page"])
-    assert "Rows on this page: 10" in rest.text
+    assert "Rows on this page: 10" in rest.content
     assert rest.values["unit"] == "broker"
     none = page(http.client, "/console/reports/availability?unit=topic")
-    assert "No unit of that name has a row." in none.text
+    assert "No unit of that name has a row." in none.content
 
 
 def test_a_report_that_found_nothing(http: Http, redis: redis_py.Redis) -> None:
     publish(redis, "default", RUN, msgspec.structs.replace(results(), tables={}))
-    assert "The run found none." in page(http.client, "/console/reports/incidents").text
+    assert "The run found none." in page(http.client, "/console/reports/incidents").content
 
 
 def test_a_report_that_there_is_not(run: Http) -> None:
     shown = page(run.client, "/console/reports/weather")
-    assert (shown.status, "there is no report" in shown.text) == (404, True)
+    assert (shown.status, "there is no report" in shown.content) == (404, True)
 
 
 def test_hostile_names_are_text(http: Http, redis: redis_py.Redis) -> None:
@@ -164,7 +164,7 @@ def test_figures(value: object, form: cells.Form, text: str) -> None:
 def test_a_store_that_is_away_is_said(storeless: Http, path: str) -> None:
     shown = page(storeless.client, path)
     assert_well_formed(shown)
-    assert "The store is away" in shown.text
+    assert "The store is away" in shown.content
     assert shown.status == 503
 
 
@@ -173,4 +173,4 @@ def test_a_caller_without_the_class_is_denied(path: str) -> None:
     store = fakeredis.FakeRedis(decode_responses=True)
     http = Http(create_app(Options(access_audit="off"), redis=store).test_client())
     shown = page(http.client, path)
-    assert (shown.status, "You may not see this" in shown.text) == (401, True)
+    assert (shown.status, "You may not see this" in shown.content) == (401, True)

@@ -5,7 +5,7 @@ import redis as redis_py
 
 from api.app import create_app
 from registry.options.catalogue import Options
-from tests.api.console.walk import load
+from tests.api.console.page import load
 from tests.api.http import Http
 
 PATHS = ("brokers", "brokers/broker-a", "drains", "topics", "topics/TopicA")

@@ -17,7 +17,7 @@ from rocketmq_remoting.registration import RegisterBrokerBody, encode_register_b
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.topic_queue_mapping import TopicQueueMappingInfo
 from rocketmq_remoting.version import CURRENT
-from tests.api.console.walk import load, press
+from tests.api.console.page import load, press
 from tests.api.http import MASTER, SLAVE, Http, a_broker
 
 TOPIC = "/console/topics/TopicA"

@@ -90,9 +90,9 @@ def test_each_kind_of_difference_is_found(scenes: list[Scene]) -> None:
         ("queues-differ", "TA of broker-a"),
         ("kv-differs", "ORDER_TOPIC_CONFIG TA"),
     } <= set(examples(ended))
-    told = run("drift", *ended.document["nameServers"], "--grace", "0")
-    assert "1 kv-differs" in told.out
-    assert "'broker-a:8' at" in told.out
+    shown = run("drift", *ended.document["nameServers"], "--grace", "0")
+    assert "1 kv-differs" in shown.out
+    assert "'broker-a:8' at" in shown.out
 
 
 def test_a_namespace_of_kv_is_compared_if_it_is_named(scenes: list[Scene]) -> None:
