@@ -9,12 +9,25 @@ from api.trusted_proxies import FORWARDED
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["TOKEN_HEADER", "actor_of", "caller_of", "client_in", "keep_proof", "proof_in", "token_in"]
+__all__ = [
+    "SESSION",
+    "TOKEN_HEADER",
+    "actor_of",
+    "caller_of",
+    "client_in",
+    "is_bearer",
+    "keep_proof",
+    "proof_in",
+    "token_in",
+]
 
 BEARER: Final = "bearer "
 TOKEN_HEADER: Final = "HTTP_AUTHORIZATION"
 """As WSGI names it."""
 PROOF: Final = "namesrv.proof"
+SESSION: Final = "namesrv.session"
+"""Which session the token of a request is from, where it is that of the console's cookie: one that is over is no
+guess."""
 
 
 def token_in(environ: "WSGIEnvironment") -> str | None:
@@ -22,7 +35,12 @@ def token_in(environ: "WSGIEnvironment") -> str | None:
     text: str | None = environ.get(TOKEN_HEADER)
     if text is None:
         return None
-    return text[len(BEARER) :].strip(" \t") if text.lower().startswith(BEARER) else ""
+    return text[len(BEARER) :].strip(" \t") if is_bearer(text) else ""
+
+
+def is_bearer(authorization: str) -> bool:
+    """Return whether an Authorization bears a token, and not what a proxy's own users prove themselves with."""
+    return authorization.lower().startswith(BEARER)
 
 
 def keep_proof(environ: "WSGIEnvironment", proof: Proof) -> None:

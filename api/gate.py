@@ -18,7 +18,7 @@ from access.proof import BadCredential, Proof
 from access.refusal_log import RefusalLog
 from access.refusals import lacks, remark_of
 from api.access_records import AccessRecords
-from api.caller import TOKEN_HEADER, actor_of, caller_of, client_in, keep_proof, proof_in, token_in
+from api.caller import SESSION, TOKEN_HEADER, actor_of, caller_of, client_in, keep_proof, proof_in, token_in
 from api.tokens import Tokens
 from registry.errors import StoreUnavailable
 from registry.options.catalogue import Options
@@ -118,7 +118,7 @@ class Gate:
         try:
             proof = self._tokens.proof(token, reads=reads)
         except BadCredential as error:
-            self._count_bad(environ, error, is_guess=token != "")
+            self._count_bad(environ, error, is_guess=token != "" and SESSION not in environ)
             raise
         self._count("authn", "allowed")
         if self._records is not None:

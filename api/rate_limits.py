@@ -11,7 +11,8 @@ from typing import Final
 from flask import Flask, request
 from redis.exceptions import RedisError
 
-from api.caller import proof_in
+from api.caller import SESSION, proof_in
+from api.console.blueprint import NAME as CONSOLE
 from api.counters import COUNTERS
 from api.dry_run import dry_run
 from api.methods import SAFE
@@ -42,18 +43,25 @@ def install(app: Flask, options: Options) -> None:
     def refuse_too_many() -> None:
         if request.path in PROBES or request.blueprint == POLLED:
             return
-        if request.method in SAFE or request.routing_exception is not None or dry_run() is not None:
+        if _is_read() or request.routing_exception is not None or dry_run() is not None:
             if meter is not None and not meter.admits(_caller()):
                 _refuse("httpReadsPerSecond", reads)
         elif write_rate is not None and not _admits_write(write_rate):
             _refuse("httpWritesPerSecond", writes)
 
 
+def _is_read() -> bool:
+    """Return whether a request changes nothing by itself: a form of the console has the API change it, which counts."""
+    return request.method in SAFE or request.blueprint == CONSOLE
+
+
 def _caller() -> str:
-    """Return the principal of a token, or the user that a trusted proxy names, which is no address
-    (`api.trusted_proxies`), else the address."""
+    """Return the principal of a token, else the session of a page of the console, else the user that a trusted proxy
+    names, which is no address (`api.trusted_proxies`), else the address."""
     if (proof := proof_in(request.environ)) is not None:
         return proof.actor
+    if (session := request.environ.get(SESSION)) is not None:
+        return f"session:{session}"
     return request.environ.get("REMOTE_USER") or link_of(request.environ.get("REMOTE_ADDR", ""))
 
 

@@ -1,10 +1,11 @@
 """The console of an application: its pages, the tokens of its sessions, and the changes that its pages follow."""
 
+from typing import Final
+
 from apiflask import APIFlask
 from flask import request
 
 from api import watch
-from api.caller import TOKEN_HEADER
 from api.console import (
     between,
     brokers,
@@ -22,7 +23,9 @@ from api.console import (
     topics,
 )
 from api.console.blueprint import NAME, bp
-from api.console.session import EXTENSION, Sessions
+from api.console.page import caller
+from api.console.session import EXTENSION, Sessions, check_form
+from api.methods import SAFE
 from api.name_server import NameServer
 
 __all__ = ["PAGES", "bp", "install"]
@@ -32,7 +35,18 @@ PAGES = (
     *(login, static_files, failures),
 )
 """Each has put its views on the blueprint."""
+STATIC: Final = f"{NAME}.{static_files.static_file.__name__}"
+CHANGES: Final = f"{NAME}.changes"
 bp.add_url_rule("/changes", "changes", watch.watch)  # as /v1/watch, by the session's token
+
+
+@bp.before_request
+def judge() -> None:
+    """Look at no form that no page of this session sent; know the caller before anything is asked for its page."""
+    if request.method not in SAFE:
+        check_form()
+    if request.endpoint not in (STATIC, CHANGES):
+        caller()
 
 
 def install(app: APIFlask, server: NameServer) -> None:
@@ -41,7 +55,5 @@ def install(app: APIFlask, server: NameServer) -> None:
 
     @app.before_request
     def prove_by_session() -> None:
-        if request.blueprint == NAME and TOKEN_HEADER not in request.environ:
-            token = sessions.token()
-            if token is not None:
-                request.environ[TOKEN_HEADER] = f"Bearer {token}"
+        if request.blueprint == NAME and request.endpoint != STATIC:
+            sessions.prove()

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 from flask import current_app, g, request
 
-from api.caller import TOKEN_HEADER
+from api.caller import SESSION, TOKEN_HEADER
 from api.path_names import encoded
 from api.problem_names import kind_of
 from api.trusted_proxies import FORWARDED
@@ -29,7 +29,7 @@ Headers = Mapping[str, str]
 KEPT: Final = (
     *("SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.version", "wsgi.url_scheme", "wsgi.errors"),
     *("wsgi.multithread", "wsgi.multiprocess", "wsgi.run_once"),
-    *("REMOTE_ADDR", "REMOTE_PORT", "REMOTE_USER", FORWARDED, "HTTP_HOST", TOKEN_HEADER),
+    *("REMOTE_ADDR", "REMOTE_PORT", "REMOTE_USER", FORWARDED, SESSION, "HTTP_HOST", TOKEN_HEADER),
 )
 """What the API sees of a browser's request. Its Origin was judged before, and it has no conditions of its own."""
 
@@ -96,6 +96,7 @@ def ask(
     environ = _environ(method, target, urlencode(given), headers or {}, body)
     if token is not None:
         environ[TOKEN_HEADER] = f"Bearer {token}"
+        environ.pop(SESSION, None)
     app = current_app
     with app.app_context(), app.request_context(environ):  # `g` of its own
         response = app.full_dispatch_request()

@@ -12,7 +12,7 @@ from flask import Response, request
 
 from api.console.asking import Headers, ask
 from api.console.page import see_other, show
-from api.console.session import CSRF, check_form
+from api.console.session import CSRF
 from api.dry_run import PARAMETER
 
 __all__ = ["NOTHING", "Change", "carry_out"]
@@ -43,9 +43,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def carry_out(change: Change) -> Response:
-    """Return what a change would do, or make it where the form confirms that. Raises the Problem of a form that no page
-    of this session sent."""
-    check_form()
+    """Return what a change would do, or make it where the form confirms that."""
     confirmed = CONFIRMED in request.form
     query = dict(change.query) if confirmed else {**change.query, PARAMETER: "true"}
     reply = ask(change.method, change.target, query, body=change.body, headers=change.headers)

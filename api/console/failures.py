@@ -3,6 +3,7 @@
 import logging
 from http import HTTPStatus
 
+from apiflask import HTTPError
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
@@ -43,6 +44,12 @@ def of_http(error: HTTPException) -> Response:
     return _failed(error.code or HTTPStatus.INTERNAL_SERVER_ERROR, "", error.description or "")
 
 
+@bp.errorhandler(HTTPError)
+def of_input(error: HTTPError) -> Response:
+    """A parameter that is none, of what pages follow changes by"""
+    return _failed(error.status_code, "invalid-field", error.message or "")
+
+
 @bp.errorhandler(Exception)
 def of_defect(_: Exception) -> Response:
     """A defect of a page"""
@@ -58,4 +65,7 @@ def no_page(_: str) -> Response:
 
 def _failed(status: int, kind: str, detail: str) -> Response:
     reply = Reply(status, {"type": type_of(kind), "detail": detail})
-    return show("failure.html", "", replies=(reply,), reply=reply)
+    try:
+        return show("failure.html", "", replies=(reply,), reply=reply)
+    except SessionOver:
+        return session_is_over()

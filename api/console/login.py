@@ -8,7 +8,7 @@ from flask import Response, request
 from api.console.asking import ask, path
 from api.console.blueprint import bp
 from api.console.page import see_other, show
-from api.console.session import check_form, sessions
+from api.console.session import sessions
 
 __all__ = ["session_is_over"]
 
@@ -24,7 +24,6 @@ def login_page() -> Response:
 @bp.post("/login")
 def login() -> Response:
     """Keep a token that proves a principal"""
-    check_form()
     token = request.form.get("token", "").strip()
     if not token or len(token) > TOKEN_MOST or not token.isascii():
         return show("login.html", "login", status=HTTPStatus.UNPROCESSABLE_ENTITY, problem="Paste a token.")
@@ -41,7 +40,6 @@ def login() -> Response:
 @bp.post("/logout")
 def logout() -> Response:
     """Forget the token"""
-    check_form()
     response = see_other("login")
     sessions().end(response)
     return response

@@ -8,6 +8,7 @@ import msgspec
 from flask import Response, g, render_template, request
 
 from access.classes import AccessClass
+from api.caller import SESSION
 from api.console import formats
 from api.console.asking import Reply, ask, path
 from api.console.blueprint import PREFIX, bp
@@ -18,7 +19,18 @@ from mqns.event_words import words_of
 from registry.errors import StoreUnavailable
 from rocketmq_remoting.permission import perm_text
 
-__all__ = ["SECTIONS", "Section", "SessionOver", "here", "is_live_part", "link", "may", "see_other", "show"]
+__all__ = [
+    "SECTIONS",
+    "Section",
+    "SessionOver",
+    "caller",
+    "here",
+    "is_live_part",
+    "link",
+    "may",
+    "see_other",
+    "show",
+]
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -63,7 +75,7 @@ def caller() -> Reply:
     """Return the API's word on the caller of this request, asked once. Raises SessionOver."""
     if "caller" not in g:
         reply = ask("GET", path("whoami"))
-        if reply.status == HTTPStatus.UNAUTHORIZED:
+        if reply.status == HTTPStatus.UNAUTHORIZED and SESSION in request.environ:
             raise SessionOver
         g.caller = reply
     known: Reply = g.caller
@@ -91,7 +103,7 @@ def link(*parts: str, **query: Any) -> str:
 def here(**query: Any) -> str:
     """Return the path to this page, with other parameters where they are given, without those that are None."""
     given = {**request.args.to_dict(), **query}
-    return request.path.rpartition("/")[2] + formats.query(given)
+    return "./" + request.path.rpartition("/")[2] + formats.query(given)  # a name may look like a scheme
 
 
 def see_other(*parts: str, **query: Any) -> Response:

@@ -125,9 +125,9 @@ def picture_of(topic: str, rows: Sequence[BrokerRow]) -> Picture:
 
 def shortened(text: str, cells: int) -> str:
     """Return a text without its middle, if it takes more cells: ends of names tell brokers apart."""
-    if _cells(text) <= cells:
+    if len(text) <= cells and _cells(text) <= cells:
         return text
-    head, tail = text, text
+    head, tail = text[:cells], text[-cells:]
     while _cells(head) > cells // 2:
         head = head[:-1]
     while _cells(tail) > cells - cells // 2 - 1:

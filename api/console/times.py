@@ -4,7 +4,7 @@ import re
 import time
 from typing import Final
 
-from api.times import format_time, parse_time
+from api.times import LAST_MS, format_time, parse_time
 
 __all__ = ["as_asked", "as_typed", "now_ms", "or_none"]
 
@@ -24,7 +24,7 @@ def as_typed(text: str, *, end: bool = False) -> str:
     if ms is None:
         return ""
     seconds = -(-ms // SECOND_MS) if end else ms // SECOND_MS
-    return format_time(seconds * SECOND_MS)[:-MS_AND_ZONE]
+    return format_time(min(seconds * SECOND_MS, LAST_MS))[:-MS_AND_ZONE]
 
 
 def or_none(text: str) -> int | None:

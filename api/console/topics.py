@@ -47,7 +47,7 @@ def topic_page(topic: str) -> Response:
         topic=topic,
         route=route,
         known=known,
-        picture=picture_of(topic, known.rows),
+        picture=picture_of(topic, known.rows) if route.ok else None,
         rows=[known.row(name) for name in names],
         next=following,
         chosen=known.row(request.args.get("broker", "")),

@@ -114,7 +114,10 @@ def restore(
     finally:
         _show(settings, api, restoring, found)
     if found.over:
-        settings.output.error(f"drains that are over were left out: {named_text(Named.of(found.over))}")
+        settings.output.error(
+            f"drains that are over were left out: {named_text(Named.of(found.over))}; "
+            "set those again that are still wanted"
+        )
     if restoring.unknown:
         raise NotFound(f"no such brokers, so not drained: {named_text(Named.of(restoring.unknown))}")
 

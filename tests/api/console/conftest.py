@@ -1,12 +1,13 @@
 """The console over a real store, as an operator without a token sees it on this machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis as redis_py
 
+from api.access_records import write_pending
 from api.app import create_app
 from registry.drivers import run
 from registry.expiry.worker_lease import tick
@@ -45,13 +46,20 @@ def api(browser: Browser) -> Http:
 class Guarded:
     """An application that wants tokens for all, and those of a reader and an operator."""
 
-    def __init__(self, make: BrowserOf, folder: Path) -> None:
+    def __init__(self, make: BrowserOf, folder: Path, **options: Any) -> None:
         path, self.tokens = access_file(folder)
         rules = {f"access_{name}": "token" for name in ("read", "admin", "audit", "config")}
-        self.new: Callable[[], Browser] = lambda: make(access_file=str(path), **rules)
+        self.new: Callable[[], Browser] = lambda: make(access_file=str(path), **rules, **options)
         self.browser = self.new()
 
 
 @pytest.fixture
-def guarded(browser_of: BrowserOf, tmp_path: Path) -> Guarded:
-    return Guarded(browser_of, tmp_path)
+def guarded(browser_of: BrowserOf, tmp_path: Path) -> Iterator[Guarded]:
+    yield Guarded(browser_of, tmp_path)
+    write_pending()  # which a thread would later, into the store of another test
+
+
+@pytest.fixture
+def guarded_with_rates(browser_of: BrowserOf, tmp_path: Path) -> Iterator[Guarded]:
+    yield Guarded(browser_of, tmp_path, http_reads_per_second=20, http_writes_per_second=5)
+    write_pending()

@@ -1,5 +1,7 @@
 """Changes by forms: proven to be of the session's own page, run dry, confirmed."""
 
+from io import BytesIO
+
 from tests.api.console.conftest import BrowserOf, Guarded
 from tests.api.console.page import HOST, Browser
 from tests.api.http import Http
@@ -116,3 +118,37 @@ def test_pages_are_limited_as_the_requests_that_they_are(browser_of: BrowserOf) 
     pages = [browser.get("/console") for _ in range(4)]
     assert pages[-1].status == 429
     assert "Too many requests" in pages[-1].text
+
+
+def test_a_form_that_is_too_long_is_refused_before_it_is_read(browser: Browser) -> None:
+    for body in ("a=" + "x" * (1 << 20), "&".join(["a="] * 65)):
+        answer = browser.client.post(
+            "/console/login", data=body, content_type="application/x-www-form-urlencoded"
+        )
+        assert answer.status_code == 413
+    assert browser.client.post("/console/login", data={"a": (BytesIO(b"x"), "f")}).status_code == 415
+
+
+def test_the_largest_value_is_taken(browser: Browser, api: Http) -> None:
+    value = "é" * (131_072 - 100)
+    browser.confirm("/console/kv", {**NEW, "value": value})
+    assert api.ok("GET", VALUE)["value"] == value
+
+
+def test_callers_without_a_session_use_up_the_rate_of_none(guarded_with_rates: Guarded) -> None:
+    """All come from one address."""
+    operator, stranger = guarded_with_rates.new(), guarded_with_rates.new()
+    operator.log_in(guarded_with_rates.tokens["operator"])
+    statuses = {stranger.post("/console/login", {"token": "x"}).status for _ in range(60)}
+    assert statuses == {403, 429}
+    assert operator.send("/console/kv", NEW).status == 200
+
+
+def test_a_value_with_carriage_returns_is_not_for_a_form(browser: Browser, api: Http) -> None:
+    api.ok("PUT", VALUE, {"value": "a\r\nb"})
+    page = browser.get("/console/kv/app/colour")
+    assert "carriage returns" in page.text
+    assert "<textarea" not in page.html
+    tag = page.form("Delete …").fields[1][1]
+    browser.confirm("/console/kv/app/colour", {"delete": "1", "tag": tag})
+    assert api("GET", VALUE).status == 404

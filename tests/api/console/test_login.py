@@ -1,29 +1,47 @@
 """Sessions: a token in a sealed cookie, proven at each request."""
 
-import re
 import time
+from hashlib import sha256
+from typing import NoReturn
 
 import pytest
 import redis as redis_py
 from cryptography.fernet import Fernet
 
 from api.console.session import COOKIE, SESSION_S
+from api.name_server import NameServer
+from registry.errors import StoreUnavailable
 from registry.keys import Keys
 from tests.api.console.conftest import Guarded
 from tests.api.console.page import Browser
 
 
-def cookie_of(browser: Browser) -> str:
-    cookie = browser.client.get_cookie(COOKIE, path="/console")
+def key_in(redis: redis_py.Redis) -> str:
+    return str(redis.get(Keys().access_sessions))
+
+
+def name_by(key: str) -> str:
+    return f"{COOKIE}{sha256(key.encode()).hexdigest()[:8]}"
+
+
+def cookie_of(browser: Browser, key: str) -> str:
+    cookie = browser.client.get_cookie(name_by(key), path="/console")
     return "" if cookie is None else cookie.value
 
 
-def give(browser: Browser, cookie: str) -> None:
-    browser.client.set_cookie(COOKIE, cookie, path="/console")
+def give(browser: Browser, key: str, cookie: str) -> None:
+    browser.client.set_cookie(name_by(key), cookie, path="/console")
 
 
-def sealed(redis: redis_py.Redis, token: str, at_s: float) -> str:
-    return Fernet(str(redis.get(Keys().access_sessions))).encrypt_at_time(token.encode(), int(at_s)).decode()
+def sealed(key: str, token: str, at_s: float) -> str:
+    return Fernet(key).encrypt_at_time(token.encode(), int(at_s)).decode()
+
+
+@pytest.fixture
+def key(guarded: Guarded, redis: redis_py.Redis) -> str:
+    """Return the key, which the first page has made."""
+    guarded.browser.get("/console")
+    return key_in(redis)
 
 
 def test_a_token_is_kept_sealed_in_a_cookie_that_scripts_and_other_sites_never_see(guarded: Guarded) -> None:
@@ -62,70 +80,134 @@ def test_what_can_be_no_token_is_not_asked_for(guarded: Guarded, token: str) -> 
     assert guarded.browser.log_in(token).status == 422
 
 
-def test_logging_out_forgets_the_token(guarded: Guarded) -> None:
+def test_logging_out_forgets_the_token(guarded: Guarded, key: str) -> None:
     guarded.browser.log_in(guarded.tokens["reader"])
     guarded.browser.send("/console", {}, "/console/logout")
-    assert cookie_of(guarded.browser) == ""
+    assert cookie_of(guarded.browser, key) == ""
     assert "You may not see this" in guarded.browser.get("/console").text
 
 
-def test_every_worker_opens_the_cookie(guarded: Guarded) -> None:
+def test_every_worker_opens_the_cookie(guarded: Guarded, key: str) -> None:
     guarded.browser.log_in(guarded.tokens["reader"])
     other = guarded.new()
-    give(other, cookie_of(guarded.browser))
+    give(other, key, cookie_of(guarded.browser, key))
     assert "the-reader" in other.get("/console").text
 
 
-def test_a_session_is_over_after_eight_hours_whatever_the_browser_keeps(
-    guarded: Guarded, redis: redis_py.Redis
-) -> None:
-    guarded.browser.get("/console")
+def test_a_session_is_over_after_eight_hours_whatever_the_browser_keeps(guarded: Guarded, key: str) -> None:
     token = guarded.tokens["reader"]
-    give(guarded.browser, sealed(redis, token, time.time() - SESSION_S + 60))
+    give(guarded.browser, key, sealed(key, token, time.time() - SESSION_S + 60))
     assert "the-reader" in guarded.browser.get("/console").text
-    give(guarded.browser, sealed(redis, token, time.time() - SESSION_S - 60))
+    give(guarded.browser, key, sealed(key, token, time.time() - SESSION_S - 60))
     assert "the-reader" not in guarded.browser.get("/console").text
 
 
 @pytest.mark.parametrize("cookie", ["x", "gAAAAA" + "A" * 100, "A" * 5000, "é"])
-def test_a_cookie_that_was_not_sealed_here_is_none(guarded: Guarded, cookie: str) -> None:
-    give(guarded.browser, cookie)
+def test_a_cookie_that_was_not_sealed_here_is_none(guarded: Guarded, key: str, cookie: str) -> None:
+    give(guarded.browser, key, cookie)
     page = guarded.browser.get("/console")
     assert page.status == 200
     assert "You may not see this" in page.text
 
 
-def test_a_changed_cookie_is_none(guarded: Guarded) -> None:
+def test_a_changed_cookie_is_none(guarded: Guarded, key: str) -> None:
     guarded.browser.log_in(guarded.tokens["reader"])
-    cookie = cookie_of(guarded.browser)
-    give(guarded.browser, cookie[:-6] + ("A" if cookie[-6] != "A" else "B") + cookie[-5:])
+    cookie = cookie_of(guarded.browser, key)
+    give(guarded.browser, key, cookie[:-6] + ("A" if cookie[-6] != "A" else "B") + cookie[-5:])
     assert "the-reader" not in guarded.browser.get("/console").text
 
 
-def test_a_token_that_is_no_principal_s_any_more_leads_to_the_login(
-    guarded: Guarded, redis: redis_py.Redis
-) -> None:
-    guarded.browser.get("/console")
-    give(guarded.browser, sealed(redis, "mqns_revoked", time.time()))
+def test_a_token_that_is_no_principal_s_any_more_leads_to_the_login(guarded: Guarded, key: str) -> None:
+    give(guarded.browser, key, sealed(key, "mqns_revoked", time.time()))
     answer = guarded.browser.get("/console/kv/app")
     assert (answer.status, answer.headers["Location"]) == (303, "../../console/login?over=1")
-    assert cookie_of(guarded.browser) == ""
+    assert cookie_of(guarded.browser, key) == ""
     assert "Your session is over" in guarded.browser.get("/console/login?over=1").text
-    give(guarded.browser, sealed(redis, "mqns_revoked", time.time()))
+    give(guarded.browser, key, sealed(key, "mqns_revoked", time.time()))
     part = guarded.browser.get("/console", HX_Request="true")
     assert (part.status, part.headers["HX-Redirect"]) == (401, "console/login?over=1")
 
 
-def test_another_key_in_the_store_ends_all_sessions_and_begins_new_ones(
-    guarded: Guarded, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+def test_a_key_that_is_deleted_ends_all_sessions_at_every_worker(
+    guarded: Guarded, key: str, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guarded.browser.log_in(guarded.tokens["reader"])
+    cookie = cookie_of(guarded.browser, key)
     redis.delete(Keys().access_sessions)
+    assert "the-reader" in guarded.browser.get("/console").text  # for KEY_FOR_S
+    monkeypatch.setattr("api.console.session.KEY_FOR_S", 0.0)
+    assert "the-reader" not in guarded.browser.get("/console").text
+    assert key_in(redis) != key
     other = guarded.new()
-    other.log_in(guarded.tokens["operator"])
-    monkeypatch.setattr("api.console.session.KEY_AGAIN_S", 0.0)
-    give(guarded.browser, cookie_of(other))
-    assert "the-operator" in guarded.browser.get("/console").text
+    give(other, key, cookie)
+    assert "the-reader" not in other.get("/console").text
+
+
+def test_a_form_is_taken_by_a_worker_that_knows_the_key_before(
+    guarded: Guarded, key: str, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.delete(Keys().access_sessions)
+    monkeypatch.setattr("api.console.session.AGAIN_S", 0.0)
+    proof = guarded.new().get("/console/login").proof
+    answer = guarded.browser.post("/console/login", {"csrf": proof, "token": guarded.tokens["reader"]})
+    assert answer.status == 303
+
+
+def test_sessions_are_good_while_the_store_is_away(
+    guarded: Guarded, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded.browser.log_in(guarded.tokens["reader"])
+    monkeypatch.setattr("api.console.session.KEY_FOR_S", 0.0)
+    monkeypatch.setattr(NameServer, "run_probe", away)
+    monkeypatch.setattr(NameServer, "run", away)
+    page = guarded.browser.get("/console/brokers")
+    assert (page.status, "the-reader" in page.text) == (503, True)
+    give(guarded.browser, key, "x")  # which opens nothing, and has no key forgotten
+    guarded.browser.get("/console")
+    guarded.browser.client.delete_cookie(name_by(key), path="/console")
+    assert "You may not see this" in guarded.browser.get("/console").text
+
+
+def away(*_: object) -> NoReturn:
+    raise StoreUnavailable("it does not answer")
+
+
+def test_many_pages_of_a_session_that_is_over_shut_no_host_out(guarded: Guarded, key: str) -> None:
+    for _ in range(30):
+        give(guarded.browser, key, sealed(key, "mqns_revoked", time.time()))
+        assert guarded.browser.get("/console").status == 303
+    assert guarded.new().log_in(guarded.tokens["reader"]).status == 303
+    for _ in range(10):
+        assert guarded.browser.log_in("mqns_guess").status == 401
+    assert guarded.browser.log_in(guarded.tokens["reader"]).status == 429
+
+
+@pytest.mark.parametrize("given", ["Basic YTpi", "Negotiate x", ""])
+def test_what_a_proxy_s_own_users_prove_themselves_with_is_no_session(guarded: Guarded, given: str) -> None:
+    page = guarded.browser.get("/console/login", Authorization=given)
+    assert (page.status, "Paste a bearer token" in page.text) == (200, True)
+    guarded.browser.log_in(guarded.tokens["reader"])
+    assert "the-reader" in guarded.browser.get("/console", Authorization=given).text
+
+
+def test_a_token_in_a_header_that_proves_nothing_leads_to_no_login(guarded: Guarded) -> None:
+    page = guarded.browser.get("/console/brokers", Authorization="Bearer mqns_wrong")
+    assert (page.status, "You may not see this" in page.text) == (401, True)
+
+
+@pytest.mark.parametrize("path", ["/console/nothing", "/console/static/nothing"])
+def test_a_page_that_fails_in_a_session_that_is_over_leads_to_the_login(
+    guarded: Guarded, key: str, path: str
+) -> None:
+    give(guarded.browser, key, sealed(key, "mqns_revoked", time.time()))
+    assert guarded.browser.get(path).status in (303, 404)
+
+
+def test_two_name_servers_on_one_host_have_sessions_of_their_own(guarded: Guarded, key: str) -> None:
+    guarded.browser.log_in(guarded.tokens["reader"])
+    other = Fernet.generate_key().decode()
+    give(guarded.browser, other, sealed(other, guarded.tokens["operator"], time.time()))
+    assert "the-reader" in guarded.browser.get("/console").text
 
 
 def test_a_reader_is_shown_no_form_that_changes(guarded: Guarded) -> None:
@@ -138,9 +220,8 @@ def test_a_reader_is_shown_no_form_that_changes(guarded: Guarded) -> None:
     assert "green" in page.text
     assert "not change it" in page.text
     assert "<textarea" not in page.html
-    proof = re.search('name="csrf" value="([0-9a-f]+)"', reader.get("/console").html)
-    assert proof
-    refused = reader.post("/console/kv/app/colour", {"value": "x", "csrf": proof[1], "confirmed": "1"})
+    proof = reader.get("/console").proof
+    refused = reader.post("/console/kv/app/colour", {"value": "x", "csrf": proof, "confirmed": "1"})
     assert refused.status == 403
     assert "green" in reader.get("/console/kv/app/colour").text
 

@@ -1,10 +1,12 @@
 """Every page: its headers, its links, and its states."""
 
 import re
+from typing import Any
 
 import pytest
 
 from api.console.page import SECTIONS, Section
+from api.console.route_picture import shortened
 from api.console.static_files import FILES
 from tests.api.console.conftest import BrowserOf
 from tests.api.console.page import Browser, Page
@@ -109,3 +111,40 @@ def test_the_overview_says_what_lives_and_what_changed(browser: Browser, api: Ht
     page = browser.get("/console")
     assert "kernel by alice" in page.text
     assert "Well, with remarks" in page.text
+
+
+def test_names_that_look_like_addresses_lead_nowhere_else(browser: Browser, api: Http) -> None:
+    for name in ("https:evil.example", "javascript:alert(1)"):
+        api.ok("POST", "/v1/brokers", a_broker(topics=[{"topicName": name}], dataVersion=None))
+        page = browser.get(f"/console/topics/{name}")
+        assert page.status == 200
+        assert [target for target in page.targets if not target.startswith("/console")] == []
+        assert re.findall('hx-get="(?![.]/)[^"]*"', page.html) == []
+
+
+@pytest.mark.parametrize("path", ["events", "audit", "events/between"])
+def test_the_last_time_there_is_can_be_asked_for(browser: Browser, path: str) -> None:
+    for until in ("253402300799999", "9999-12-31T23:59:59.999"):
+        assert browser.get(f"/console/{path}?since=0&until={until}").status == 200
+
+
+@pytest.mark.parametrize("query", ["after=zz", "waitMillis=x", "no=1"])
+def test_what_is_wrong_in_following_changes_is_said(browser: Browser, query: str) -> None:
+    assert browser.get(f"/console/changes?{query}").status == 422
+
+
+def test_a_long_name_costs_no_more_than_a_short_one() -> None:
+    looked_at = 0
+
+    class Text(str):
+        def __getitem__(self, part: Any) -> str:
+            nonlocal looked_at
+            cut = super().__getitem__(part)
+            looked_at += len(cut)
+            return cut
+
+        def __iter__(self) -> Any:
+            raise AssertionError("all of it is looked at")
+
+    assert shortened(Text("ab" * 100_000), 20) == "ababababab…babababab"
+    assert looked_at < 100

@@ -353,7 +353,7 @@ def test_unknown_brokers_and_drains_that_are_over_are_left_out_and_named(
     ended = second("restore", str(file), "-o", "json")
     assert ended.code == ExitCode.REFUSED
     assert ended.err == (
-        "mqns: drains that are over were left out: 1 (broker-a)\n"
+        "mqns: drains that are over were left out: 1 (broker-a); set those again that are still wanted\n"
         "mqns: no such brokers, so not drained: 1 (gone)\n"
     )
     assert (ended.document["drained"], ended.document["brokersUnknown"]) == (["broker-b"], ["gone"])
