@@ -82,6 +82,11 @@ class Gate:
         self._failures = Failures()
         self._proxies = networks_of(options.http_trusted_proxies)
 
+    @property
+    def observes(self) -> bool:
+        """Return whether what the rules refuse is answered all the same."""
+        return self._policy.observes
+
     def denial_of(self, environ: "WSGIEnvironment", asked: Asked) -> Denial | None:
         """Return why a request, which has passed `api.trusted_proxies`, is not answered; None if it is.
 

@@ -60,6 +60,11 @@ class Guard:
             raise Problem(401, UNAUTHENTICATED, "this token proves no principal", headers=challenge) from None
         return proof, self._gate.classes_of(request.environ, proof)
 
+    @property
+    def observes(self) -> bool:
+        """Return whether what the rules refuse is answered all the same."""
+        return self._gate.observes
+
     def admission(self) -> Admission | None:
         """Return what this request was admitted by, if that may end before its answer does."""
         return self._gate.admission_of(request.environ, HTTP[request.endpoint or ""])

@@ -12,9 +12,11 @@ from urllib.parse import urlencode
 import msgspec
 from flask import current_app, g, request
 
+from api.access_classes import HTTP
 from api.caller import SESSION, TOKEN_HEADER
+from api.guard import guard
 from api.path_names import encoded
-from api.problem_names import kind_of
+from api.problem_names import kind_of, type_of
 from api.trusted_proxies import FORWARDED
 
 if TYPE_CHECKING:
@@ -97,14 +99,30 @@ def ask(
     if token is not None:
         environ[TOKEN_HEADER] = f"Bearer {token}"
         environ.pop(SESSION, None)
-    app = current_app
+    app, known = current_app, g.get("caller")
     with app.app_context(), app.request_context(environ):  # `g` of its own
+        if method == "GET" and (denied := _denied(known)) is not None:
+            return denied
         response = app.full_dispatch_request()
         text, tag = response.get_data(), response.get_etag()[0]
     reply = Reply(response.status_code, msgspec.json.decode(text) if text else {}, tag or "")
     if reply.kind == "store-unavailable":
         g.store_away = reply
     return reply
+
+
+def _denied(caller: Reply | None) -> Reply | None:
+    """Return the refusal of what the caller of a page is known to have no right to: pages look again and again, and
+    each time would be a refusal for the audit."""
+    needed = HTTP.get(request.endpoint or "")
+    if caller is None or not caller.ok or not needed or guard().observes:
+        return None
+    if needed.label in caller.body["classes"]:
+        return None
+    principal = caller.body["principal"]
+    detail = f"it needs the class {needed.label}, which {principal or 'a caller without a token'} has not"
+    status = HTTPStatus.UNAUTHORIZED if principal is None else HTTPStatus.FORBIDDEN
+    return Reply(status, {"type": type_of("forbidden"), "detail": detail})
 
 
 def _environ(method: str, target: str, query: str, headers: Headers, body: Any) -> "WSGIEnvironment":

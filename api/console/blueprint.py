@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from flask import Blueprint
+from apiflask import APIBlueprint
 
 __all__ = ["NAME", "PREFIX", "bp"]
 
 NAME: Final = "console"
 PREFIX: Final = "/console"
 
-bp = Blueprint(NAME, __name__, url_prefix=PREFIX, template_folder="templates")
+bp = APIBlueprint(NAME, __name__, url_prefix=PREFIX, template_folder="templates", enable_openapi=False)

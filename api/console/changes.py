@@ -26,7 +26,8 @@ class Change(msgspec.Struct, frozen=True):
     """A request that changes something, and how it is shown.
 
     `title` asks (`Drain broker-a?`), `button` does it, `takes_away` shows it as a danger, `remark` is what the operator
-    should know besides, `value` a text that is written. `back` is the path of the page from which it comes."""
+    should know besides, `value` a text that is written, in place of `before`. `back` is the path of the page from which
+    it comes."""
 
     title: str
     button: str
@@ -40,6 +41,7 @@ class Change(msgspec.Struct, frozen=True):
     takes_away: bool = False
     remark: str = ""
     value: str | None = None
+    before: str | None = None
 
 
 def carry_out(change: Change) -> Response:

@@ -81,6 +81,7 @@ def kv_value(namespace: str, key: str) -> Response:
 def change_kv_value(namespace: str, key: str) -> Response:
     """Set or delete a value that is still the one that the operator saw"""
     deletes = "delete" in request.form
+    stored = ask("GET", path(KV, namespace, key))
     return carry_out(
         Change(
             title=f"{'Delete' if deletes else 'Change'} {key} of {namespace}?",
@@ -93,6 +94,7 @@ def change_kv_value(namespace: str, key: str) -> Response:
             headers=_only_if(IF_MATCH, request.form.get("tag", "")),
             takes_away=deletes,
             value=None if deletes else _value(),
+            before=stored.body["value"] if stored.ok else None,
         )
     )
 

@@ -1,5 +1,6 @@
 """Login by a bearer token, and its end."""
 
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -13,6 +14,8 @@ from api.console.session import sessions
 __all__ = ["session_is_over"]
 
 TOKEN_MOST: Final = 1024
+PAGE: Final = re.compile("[a-z]+(/(?![.]{1,2}([/?]|$))[A-Za-z0-9%=._~-]+)*([?][A-Za-z0-9%=&+._~-]*)?")
+"""Of the console, to which a login leads on."""
 
 
 @bp.get("/login")
@@ -33,6 +36,9 @@ def login() -> Response:
         problem = said if reply.status == HTTPStatus.UNAUTHORIZED else reply.detail
         return show("login.html", "login", status=reply.status, problem=problem)
     response = see_other()
+    onward = request.form.get("next", "")
+    if PAGE.fullmatch(onward):
+        response.headers["Location"] += f"/{onward}"
     sessions().begin(response, token)
     return response
 

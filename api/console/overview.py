@@ -61,9 +61,13 @@ def verdict(ready: Reply, findings: Reply) -> Verdict:
         return Verdict("good", "Ready", "Leases are watched. What the doctor found is not known here.")
     severities = [finding["severity"] for finding in findings.body["findings"]]
     if (errors := severities.count("error")) > 0:
-        return Verdict("error", "Needs you", f"The doctor has {errors} errors.")
+        return Verdict("error", "Needs you", f"Errors that the doctor found: {errors}.")
     if (warnings := severities.count("warning")) > 0:
-        return Verdict("warning", "Well, with remarks", f"The doctor has {warnings} warnings.")
+        return Verdict(
+            "warning",
+            "Well, with remarks",
+            f"Warnings of the doctor: {warnings}.",
+        )
     return Verdict("good", "All is well", "Leases are watched, and the stream of events is followed.")
 
 

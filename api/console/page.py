@@ -106,6 +106,12 @@ def here(**query: Any) -> str:
     return "./" + request.path.rpartition("/")[2] + formats.query(given)  # a name may look like a scheme
 
 
+def onward() -> str:
+    """Return this page, as the login leads on to it."""
+    below = request.path.removeprefix(PREFIX).removeprefix("/")
+    return below + formats.query({**request.args.to_dict(), "done": None})
+
+
 def see_other(*parts: str, **query: Any) -> Response:
     """Return where a browser goes on after a form."""
     return Response(status=HTTPStatus.SEE_OTHER, headers={**HEADERS, "Location": link(*parts, **query)})
@@ -129,6 +135,7 @@ def show(
         section=section,
         sections=SECTIONS,
         caller=known,
+        caller_known=known,
         csrf=_form_proof(),
     )
     return Response(html, failed, HEADERS, mimetype="text/html")
@@ -146,6 +153,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "link": link,
     "here": here,
     "may": may,
+    "onward": onward,
     "words": words_of,
     "AccessClass": AccessClass,
 }

@@ -198,14 +198,13 @@ def _line(left: Box, right: Box) -> str:
     """Return the path from the right of a box to the left of another: lines of one box have their way down in common,
     so that many stay apart from what they pass."""
     down, by = (left.right + right.x) // 2, right.middle - left.middle
-    if abs(by) <= 2 * BEND:
-        return (
-            f"M{left.right} {left.middle}C{down} {left.middle} {down} {right.middle} {right.x} {right.middle}"
-        )
-    bend = BEND if by > 0 else -BEND
+    if not by:
+        return f"M{left.right} {left.middle}H{right.x}"
+    size = min(BEND, abs(by) // 2)
+    bend = size if by > 0 else -size
     return (
-        f"M{left.right} {left.middle}H{down - BEND}q{BEND} 0 {BEND} {bend}"
-        f"V{right.middle - bend}q0 {bend} {BEND} {bend}H{right.x}"
+        f"M{left.right} {left.middle}H{down - size}q{size} 0 {size} {bend}"
+        f"V{right.middle - bend}q0 {bend} {size} {bend}H{right.x}"
     )
 
 

@@ -40,7 +40,7 @@ def setting(key: str) -> Response:
 @bp.post("/settings/<key>")
 def change_setting(key: str) -> Response:
     """Change an option for all workers"""
-    value = request.form.get("value", "")
+    value, option = request.form.get("value", ""), ask("GET", path("options", key))
     return carry_out(
         Change(
             title=f"Set {key} to {value or 'nothing'}?",
@@ -51,6 +51,8 @@ def change_setting(key: str) -> Response:
             target=path(SETTINGS),
             body={"settings": {key: value}},
             remark="The change is for all workers of this namespace.",
+            value=value,
+            before=option.body["value"] if option.ok else None,
         )
     )
 

@@ -230,6 +230,8 @@ def test_a_member_that_a_mirror_keeps_says_of_whom(http: Http) -> None:
         "POST", "/v1/mirrored-brokers", {name: mirrored[name] for name in mirrored if name != "dataVersion"}
     )
     assert "mirrored" in load(http, "/console/brokers").text
+    assert "unknown" in load(http, "/console/brokers").text  # its data version
+    assert "1970" not in load(http, "/console/brokers/broker-a").text
     assert "mirrored from 10.0.0.1:9876" in load(http, "/console/brokers/broker-a").text
     registered(http)
     assert "mirrored" not in load(http, "/console/brokers").text

@@ -1,7 +1,12 @@
 """Changes by forms: proven to be of the session's own page, run dry, confirmed."""
 
 from io import BytesIO
+from typing import NoReturn
 
+import pytest
+
+from api.name_server import NameServer
+from registry.errors import StoreUnavailable
 from tests.api.console.conftest import BrowserOf, Guarded
 from tests.api.console.page import HOST, Browser
 from tests.api.http import Http
@@ -152,3 +157,33 @@ def test_a_value_with_carriage_returns_is_not_for_a_form(browser: Browser, api: 
     tag = page.form("Delete …").fields[1][1]
     browser.confirm("/console/kv/app/colour", {"delete": "1", "tag": tag})
     assert api("GET", VALUE).status == 404
+
+
+def test_what_was_confirmed_and_not_answered_may_have_been_done(
+    browser: Browser, api: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = browser.send("/console/kv", NEW)
+    fields = {**NEW, "csrf": asked.proof}
+    monkeypatch.setattr(NameServer, "run", away)
+    again = browser.post("/console/kv", fields)
+    assert (again.status, "Try again" in again.form("Try again").buttons) == (503, True)
+    assert "not known" not in again.text
+    page = browser.post("/console/kv", {**fields, "confirmed": "1"})
+    assert (page.status, "It is not known whether it was done" in page.text) == (503, True)
+    assert "Nothing was changed" not in page.text
+    assert "by itself" not in page.text
+
+
+def away(*_: object) -> NoReturn:
+    raise StoreUnavailable("it does not answer")
+
+
+def test_a_change_shows_what_is_there(browser: Browser, api: Http) -> None:
+    api.ok("PUT", VALUE, {"value": "red"})
+    tag = browser.get("/console/kv/app/colour").form("See what it would do").fields[1][1]
+    assert (
+        "What is there red The new value blue"
+        in browser.send("/console/kv/app/colour", {"value": "blue", "tag": tag}).text
+    )
+    page = browser.send("/console/settings/waitSecondsForService", {"value": "9"})
+    assert "What is there 45 The new value 9" in page.text

@@ -2,17 +2,18 @@
 
 import time
 from hashlib import sha256
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import redis as redis_py
 from cryptography.fernet import Fernet
 
+from api.access_records import write_pending
 from api.console.session import COOKIE, SESSION_S
 from api.name_server import NameServer
 from registry.errors import StoreUnavailable
 from registry.keys import Keys
-from tests.api.console.conftest import Guarded
+from tests.api.console.conftest import BrowserOf, Guarded
 from tests.api.console.page import Browser
 
 
@@ -233,3 +234,51 @@ def test_a_key_that_another_program_wrote_is_replaced(
     redis.set(Keys().access_sessions, damage)
     assert guarded.browser.log_in(guarded.tokens["reader"]).status == 303
     assert "the-reader" in guarded.browser.get("/console").text
+
+
+@pytest.mark.parametrize(
+    ("onward", "then"),
+    [
+        ("kv/app/a%2Fb", "/kv/app/a%2Fb"),
+        ("events?kind=kv_changed&after=1-0", "/events?kind=kv_changed&after=1-0"),
+        ("", ""),
+        ("/evil.example", ""),
+        ("//evil.example", ""),
+        ("https://evil.example", ""),
+        ("kv/../../..", ""),
+        ("kv\r\nX: y", ""),
+    ],
+)
+def test_a_login_leads_on_to_the_page_that_wanted_it(guarded: Guarded, onward: str, then: str) -> None:
+    answer = guarded.browser.send("/console/login", {"token": guarded.tokens["reader"], "next": onward})
+    assert (answer.status, answer.headers["Location"]) == (303, f"../console{then}")
+
+
+def test_a_page_that_wants_a_login_names_itself(guarded: Guarded) -> None:
+    page = guarded.browser.get("/console/kv/app?after=x&done=nothing")
+    assert page.link("Log in") == "/console/login"
+    assert "/console/login?next=kv%2Fapp%3Fafter%3Dx" in page.targets
+    login = guarded.browser.get("/console/login?next=kv%2Fapp%3Fafter%3Dx")
+    assert ("next", "kv/app?after=x") in login.form("Log in").fields
+
+
+def test_pages_that_look_again_are_no_denials_for_the_audit(guarded: Guarded, redis: redis_py.Redis) -> None:
+    guarded.browser.log_in(guarded.tokens["reader"])
+    for path in ("/console", "/console/events", "/console/settings"):
+        page = guarded.browser.get(path)
+        assert "it needs the class" in page.text
+    assert denials(redis) == []
+    refused = guarded.browser.send("/console", {"namespace": "n", "key": "k", "value": "v"}, "/console/kv")
+    assert refused.status == 403
+    assert denials(redis) == ["PUT /v1/kv/<namespace>/<path:key>"]
+
+
+def denials(redis: redis_py.Redis) -> list[str]:
+    write_pending()
+    entries: Any = redis.xrange(Keys().events)
+    return [fields["operation"] for _, fields in entries if fields["kind"] == "access_denied"]
+
+
+def test_what_is_answered_while_rules_are_observed_is_shown(browser_of: BrowserOf) -> None:
+    browser = browser_of(access_read="token", access_audit="token", access_mode="observe")
+    assert "You may not see this" not in browser.get("/console/events").text

@@ -148,3 +148,8 @@ def test_a_long_name_costs_no_more_than_a_short_one() -> None:
 
     assert shortened(Text("ab" * 100_000), 20) == "ababababab…babababab"
     assert looked_at < 100
+
+
+def test_the_overview_says_once_that_the_store_is_away(storeless: Http) -> None:
+    page = Browser(storeless.client.application).get("/console")
+    assert page.classes.count("state") == 1
