@@ -298,7 +298,7 @@ def test_an_operator_logs_in_and_out(browser: Chromium, tmp_path: Path) -> None:
             page = visitor.open(f"{http_side(server)}/console")
             expect(page.get_by_role("main")).to_contain_text("You may not see this")
             assert visitor.complaints() == []
-            page.get_by_role("link", name="Log in").click()
+            page.get_by_role("banner").get_by_role("link", name="Log in").click()
             page.get_by_label("Token").fill("mqns_wrong")
             page.get_by_role("button", name="Log in").click()
             expect(page.get_by_role("alert")).to_contain_text("proves no principal")
