@@ -436,7 +436,7 @@ def test_more_kv_than_a_server_allows_ends_a_backup(
     sides: list[Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sides[0].put_values("long", {"a": "x" * 100})
-    monkeypatch.setattr(state, "KV_MOST", 100)
+    monkeypatch.setitem(state.KV_MOST, "characters", 100)
     assert sides[0]("backup").err == f"mqns: {sides[0].url}: over 100 characters of KV\n"
 
 
