@@ -112,6 +112,11 @@ def bearer(token: str | None) -> Mapping[str, str]:
     return NO_HEADERS if token is None else {"Authorization": f"Bearer {token}"}
 
 
+def is_etag(text: str) -> bool:
+    """Return whether a text can be sent as an entity tag: it has a character, and all are of printable ASCII."""
+    return text.isascii() and text.isprintable() and text.strip() != ""
+
+
 def name_in_path(name: str) -> str:
     """Return a name as a part of a path; `=` before it keeps what is empty or dots from being taken out."""
     return ("" if name.strip(".") else "=") + quote(name, safe="")

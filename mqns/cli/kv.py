@@ -8,7 +8,7 @@ import typer
 
 from mqns.cli.commands import command, new_app
 from mqns.cli.exit_codes import NotFound
-from mqns.cli.http_api import HttpError, name_in_path
+from mqns.cli.http_api import HttpError, is_etag, name_in_path
 from mqns.cli.output import Document, lines, table
 from mqns.cli.previews import approved, preview_by_http
 from mqns.cli.route_previews import of_kv
@@ -219,6 +219,6 @@ def _conditions(http: str | None, if_match: str | None, *, if_absent: bool = Fal
         raise ConfigError("--if-match and --if-absent need --http: RocketMQ's requests have no conditions")
     if if_match is None:
         return {"If-None-Match": ANY}
-    if not if_match.isascii() or not if_match.isprintable() or not if_match.strip():
+    if not is_etag(if_match):
         raise ConfigError("--if-match: no ETag")
     return {"If-Match": if_match if if_match == ANY or '"' in if_match else f'"{if_match}"'}

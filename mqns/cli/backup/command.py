@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from mqns.cli.backup.differences import Differences, differences, previews
-from mqns.cli.backup.file import Backup, Server, backup_text, read_backup, write_backup
+from mqns.cli.backup.file import Backup, Server, backup_text, print_backup, read_backup, write_backup
 from mqns.cli.backup.restoring import Restoring, expect_settable
 from mqns.cli.backup.state import Part, SavedDrain, State, is_shared, read_state, was_set
 from mqns.cli.commands import command
@@ -15,6 +15,7 @@ from mqns.cli.http_api import Http, HttpApi, HttpError, without_login
 from mqns.cli.output import Document, lines, table
 from mqns.cli.previews import approved, named_text
 from mqns.cli.settings import CommandContext
+from mqns.cli.signals import sigterm_interrupts
 from mqns.errors import ConfigError
 from rocketmq_remoting.route_changes import Named
 
@@ -79,9 +80,10 @@ def backup(settings: CommandContext, http: Http, file: BackupFile = STANDARD_OUT
     saved = _taken(settings.http_api(http))
     text = backup_text(saved)
     if file == STANDARD_OUTPUT:
-        typer.echo(text, nl=False)
+        print_backup(text)
         return
-    write_backup(Path(file), text)
+    with sigterm_interrupts():
+        write_backup(Path(file), text)
     values = sum(map(len, saved.kv.values()))
     document = BackupDocument(file, saved.server.url, values, len(saved.settings), len(saved.drains))
     sentence = f"{file}: KV values: {values}; settings: {document.settings}; drains: {document.drains}"

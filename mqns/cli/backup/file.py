@@ -2,8 +2,11 @@
 
 import json
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -14,7 +17,7 @@ from mqns.cli.http_api import decode
 from mqns.errors import ConfigError
 from rocketmq_remoting.typed import converted
 
-__all__ = ["Backup", "Server", "backup_text", "read_backup", "write_backup"]
+__all__ = ["Backup", "Server", "backup_text", "print_backup", "read_backup", "write_backup"]
 
 T = TypeVar("T")
 FORMAT: Final = "redis-namesrv-backup"
@@ -57,24 +60,57 @@ def backup_text(backup: Backup) -> str:
     return text
 
 
-def write_backup(path: Path, text: str) -> None:
-    """Put the file in its place once it is whole and on disk; its owner alone may read it. Raises ConfigError."""
-    if path.exists() and not path.is_file():
-        raise ConfigError(f"{path}: no file; - writes to standard output")
+def print_backup(text: str) -> None:
+    """Write the text to standard output, all of it. Raises ConfigError."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with open(descriptor, "w", encoding="ascii") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-        _sync_folder(path.parent)
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _drop_output()
+        raise ConfigError(f"standard output: {error.strerror or error}") from error
+
+
+def _drop_output() -> None:
+    """Have the end of the process not fail, too: it writes what standard output still has."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def write_backup(path: Path, text: str) -> None:
+    """Put the file in its place once it is whole and on disk; its owner alone may read it. Raises ConfigError.
+
+    A link stays, and the file that it leads to is replaced."""
+    try:
+        with suppress(FileNotFoundError):
+            _expect_file(path, "- writes to standard output")
+        _replace(Path(os.path.realpath(path)), text)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
+
+
+def _expect_file(path: Path, instead: str) -> None:
+    """Raise ConfigError for what is no regular file: opening a pipe waits. Raises OSError for what is not there.
+
+    The system follows links here, and refuses those that others may have planted (protected_symlinks)."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ConfigError(f"{path}: no file; {instead}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a file in the place of the one at a path, which is no link. Raises OSError; the earlier one stays then."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with suppress(FileNotFoundError):  # interrupted when it was in its place already
+            os.unlink(name)
+        raise
+    _sync_folder(path.parent)
 
 
 def _sync_folder(path: Path) -> None:
@@ -89,6 +125,7 @@ def _sync_folder(path: Path) -> None:
 def read_backup(path: Path) -> Backup:
     """Return the backup of a file. Raises ConfigError, which names the member that is wrong."""
     try:
+        _expect_file(path, "a backup is read from a file only")
         with path.open("rb") as file:
             data = file.read(FILE_MOST + 1)
     except OSError as error:
@@ -96,9 +133,27 @@ def read_backup(path: Path) -> Backup:
     try:
         if len(data) > FILE_MOST:
             raise msgspec.ValidationError(f"over {FILE_MOST} bytes")
-        return _checked(decode(data, dict[str, Any]))
+        members = decode(data, dict[str, Any])
+        _expect_names_once(data)
+        return _checked(members)
     except msgspec.DecodeError as error:
         raise ConfigError(f"{path} is no whole backup: {error}; nothing was restored") from None
+
+
+def _expect_names_once(data: bytes) -> None:
+    """Raise msgspec.DecodeError for an object that has a member twice: the decoder takes the last."""
+
+    def expect_once(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"it has the member {name!r} twice")
+            seen.add(name)
+
+    try:
+        json.loads(data, object_pairs_hook=expect_once)
+    except (ValueError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def _checked(members: Mapping[str, Any]) -> Backup:

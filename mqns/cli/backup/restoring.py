@@ -8,7 +8,7 @@ import msgspec
 from mqns.cli.backup.differences import Differences, KVChange
 from mqns.cli.backup.state import Part, State, is_shared, read_settings, read_state
 from mqns.cli.drains import drain_path
-from mqns.cli.http_api import HttpApi, HttpError
+from mqns.cli.http_api import HttpApi, HttpError, is_etag
 from mqns.cli.kv import value_path
 
 __all__ = ["Restoring", "expect_settable"]
@@ -75,6 +75,8 @@ class Restoring:
         stored, etag = self._api.request_tagged(_ValueJson, "GET", path)
         if stored.value != change.before:
             raise HttpError("", "condition-failed")
+        if not is_etag(etag):
+            raise HttpError(f"{self._api.url}: KV value {change.name} has no ETag of a redis-namesrv")
         return {"If-Match": etag}
 
     def _set_settings(self, step: Callable[[], None]) -> None:

@@ -13,8 +13,8 @@ from mqns.cli.server_settings import STORE_AWAY, OptionDocument, OptionsDocument
 __all__ = ["KVTables", "Part", "SavedDrain", "State", "is_shared", "read_settings", "read_state", "was_set"]
 
 PAGE: Final = 1000
-KV_MOST: Final = 256 << 20
-"""Characters of all KV together; a redis-namesrv allows 200 MB unless its limits were raised."""
+KV_MOST: Final = {"namespaces": 10_000, "pages": 20_000, "values": 1_000_000, "characters": 256 << 20}
+"""How much KV is read; unless its limits were raised, a redis-namesrv has 200 namespaces of 1,000 values and 1 MB."""
 START: Final = frozenset({"file", "environment", "command line"})
 """Sources of values that a process was started with."""
 MASK: Final = "***"
@@ -90,21 +90,40 @@ def was_set(option: OptionDocument) -> bool:
     return is_shared(option) and (option.differs or option.source not in START)
 
 
+class _Room:
+    """How much more KV may be read from a server, which may list what it likes."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._left = dict(KV_MOST)
+
+    def take(self, **read: int) -> None:
+        """Count what was read. Raises HttpError for too much."""
+        for what, count in read.items():
+            self._left[what] -= count
+            if self._left[what] < 0:
+                raise HttpError(f"{self._url}: over {KV_MOST[what]} {what} of KV")
+
+
 def _read_kv(api: HttpApi) -> KVTables:
     """Return all KV; namespaces without a value are left out."""
     tables: dict[str, dict[str, str]] = {}
-    left = KV_MOST
+    room = _Room(api.url)
     for names in api.pages(_NamespacesPage, f"/v1/kv?limit={PAGE}"):
+        room.take(namespaces=len(names.namespaces))
         for namespace in names.namespaces:
-            table: dict[str, str] = {}
-            for page in api.pages(_TablePage, f"/v1/kv/{name_in_path(namespace)}?limit={PAGE}"):
-                table |= page.table
-                left -= sum(len(key) + len(value) for key, value in page.table.items())
-                if left < 0:
-                    raise HttpError(f"{api.url}: over {KV_MOST} characters of KV")
-            if table:
+            if table := _read_table(api, namespace, room):
                 tables[namespace] = table
     return tables
+
+
+def _read_table(api: HttpApi, namespace: str, room: _Room) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for page in api.pages(_TablePage, f"/v1/kv/{name_in_path(namespace)}?limit={PAGE}"):
+        characters = sum(len(key) + len(value) for key, value in page.table.items())
+        room.take(pages=1, values=len(page.table), characters=characters)
+        table |= page.table
+    return table
 
 
 def _saved(drain: DrainDocument) -> SavedDrain | None:

@@ -2,10 +2,8 @@
 
 import asyncio
 import re
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from math import ceil
 from typing import Annotated, Final
 
@@ -19,6 +17,7 @@ from mqns.cli.drift.result import DriftDocument, document, line, report, shown
 from mqns.cli.exit_codes import ExitCode, message_of
 from mqns.cli.http_api import HttpApi
 from mqns.cli.settings import CommandContext, named_addresses
+from mqns.cli.signals import sigterm_interrupts
 from mqns.errors import ClientError, ConfigError
 
 RECHECK_S: Final = 2.0
@@ -123,7 +122,7 @@ def drift(
     if schedule.every_s is None:
         _once(settings, pair, namespaces, schedule.grace_s, reporter)
     else:
-        with _until_ended():
+        with suppress(KeyboardInterrupt), sigterm_interrupts():
             _forever(settings, pair, namespaces, schedule.every_s, schedule.grace_s, reporter)
 
 
@@ -211,14 +210,3 @@ def _name(given: str | None, pair: Pair) -> str:
     if not NAME.fullmatch(name):
         raise ConfigError(f"--name: {name!r} is not of 1 to 64 letters, digits, '.', '_' and '-'")
     return name
-
-
-@contextmanager
-def _until_ended() -> Iterator[None]:
-    """Have SIGTERM end what is done here as Ctrl-C does, the first process of a container too."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with suppress(KeyboardInterrupt):
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,8 +1,11 @@
 """`mqns backup` and `restore` between two servers of ours with their HTTP sides."""
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
@@ -18,7 +21,7 @@ from mqns.cli.http_api import HttpApi
 from registry.options.catalogue import SECRETS
 from testbed.nameserver import NameServer
 from testbed.scene import Scene
-from tests.mqns.cli.conftest import Ended, http_side, run
+from tests.mqns.cli.conftest import ENVIRONMENT, Ended, http_side, run
 from tests.mqns.cli.test_previews import on_terminal
 
 SETTING = "serverSelectorThreads"
@@ -436,8 +439,50 @@ def test_more_kv_than_a_server_allows_ends_a_backup(
     sides: list[Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sides[0].put_values("long", {"a": "x" * 100})
-    monkeypatch.setattr(state, "KV_MOST", 100)
+    monkeypatch.setitem(state.KV_MOST, "characters", 100)
     assert sides[0]("backup").err == f"mqns: {sides[0].url}: over 100 characters of KV\n"
+
+
+def program(words: Sequence[str], out: int = subprocess.PIPE) -> tuple[int, str]:
+    """Run a program of Python with this standard output, and return its exit code and standard error."""
+    buffered = ENVIRONMENT | {"PYTHONUNBUFFERED": None}
+    env = {name: value for name, value in (os.environ | buffered).items() if value is not None}
+    ended = subprocess.run(
+        [sys.executable, *words], stdout=out, stderr=subprocess.PIPE, env=env, text=True, check=False
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("length", [1, 200_000], ids=["buffered", "beyond the buffer"])
+def test_a_standard_output_that_is_full_is_an_error(sides: list[Side], length: int) -> None:
+    sides[0].put_values("long", {"a": "x" * length})
+    full = os.open("/dev/full", os.O_WRONLY)
+    ended = program(["-m", "mqns.cli", "backup", "-", "--http", sides[0].url], full)
+    os.close(full)
+    assert ended == (ExitCode.WRONG_USAGE, "mqns: standard output: No space left on device\n")
+
+
+def test_a_reader_that_has_gone_is_an_error(sides: list[Side]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = program(["-m", "mqns.cli", "backup", "--http", sides[0].url], writing)
+    os.close(writing)
+    assert ended == (ExitCode.WRONG_USAGE, "mqns: standard output: Broken pipe\n")
+
+
+ENDED_AT_FSYNC = """
+import os, signal
+from mqns.cli.main import main
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGTERM)
+main()
+"""
+
+
+def test_sigterm_leaves_the_earlier_file_and_nothing_beside_it(sides: list[Side], file: Path) -> None:
+    file.write_text("of yesterday")
+    ended = program(["-c", ENDED_AT_FSYNC, "backup", str(file), "--http", sides[0].url])
+    assert ended == (ExitCode.INTERRUPTED, "")
+    assert (file.read_text(), list(file.parent.iterdir())) == ("of yesterday", [file])
 
 
 def test_parts_that_are_none_are_refused(sides: list[Side], file: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,30 @@ def test_the_member_that_is_wrong_is_named(tmp_path: Path, changes: dict[str, An
     assert ended.err == f"mqns: {path} is no whole backup: {reason}; nothing was restored\n"
 
 
+TWICE = {
+    "part": ('"kv": {', '"kv": {}, "kv": {', "kv"),
+    "escaped": ('"kv": {', '"k\\u0076": {}, "kv": {', "kv"),
+    "key": ('"TA": ', '"TA": "broker-b:4", "TA": ', "TA"),
+    "setting": (
+        '"orderMessageEnable": ',
+        '"orderMessageEnable": "false", "orderMessageEnable": ',
+        "orderMessageEnable",
+    ),
+    "owner": ('"owner": ', '"owner": "bob", "owner": ', "owner"),
+    "equal": ('"version": ', '"version": 1, "version": ', "version"),
+}
+
+
+@pytest.mark.parametrize(("once", "twice", "member"), TWICE.values(), ids=TWICE)
+def test_a_member_that_is_there_twice_is_refused(tmp_path: Path, once: str, twice: str, member: str) -> None:
+    path = tmp_path / "backup.json"
+    path.write_text(backup_text(BACKUP).replace(once, twice))
+    with pytest.raises(
+        ConfigError, match=f"no whole backup: it has the member '{member}' twice; nothing was"
+    ):
+        read_backup(path)
+
+
 @pytest.mark.parametrize("member", sorted(files.MEMBERS))
 def test_a_member_that_is_missing_is_missed(tmp_path: Path, member: str) -> None:
     members = json.loads(backup_text(BACKUP))
@@ -131,6 +156,50 @@ def test_what_fails_leaves_the_earlier_file_and_nothing_beside_it(
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["file", "nothing"])
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, is_there: bool) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    target = folder / "backup.json"
+    if is_there:
+        target.write_text("of yesterday")
+    (tmp_path / "middle").symlink_to("elsewhere/backup.json")
+    link = tmp_path / "link"
+    link.symlink_to("middle")
+    write_backup(link, backup_text(BACKUP))
+    assert (link.is_symlink(), read_backup(link)) == (True, BACKUP)
+    assert not target.is_symlink()
+    assert list(folder.iterdir()) == [target]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "link", "middle"]
+
+
+def test_a_link_that_leads_to_itself_is_an_error(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(ConfigError, match="Too many levels of symbolic links"):
+        write_backup(link, backup_text(BACKUP))
+    assert link.is_symlink()
+
+
+def test_what_the_system_does_not_follow_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with protected_symlinks in a folder that all may write, where a link may be planted."""
+    target = tmp_path / "own.json"
+    target.write_text("own")
+    link = tmp_path / "link"
+    link.symlink_to(target)
+
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(ConfigError, match=f"{link}: Permission denied"):
+        write_backup(link, backup_text(BACKUP))
+    monkeypatch.undo()
+    assert target.read_text() == "own"
+
+
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no file"):
         write_backup(tmp_path, "")
@@ -140,6 +209,22 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
         write_backup(fifo, "")
     with pytest.raises(ConfigError, match="No such file or directory"):
         write_backup(tmp_path / "absent" / "backup.json", "")
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no file"):
+        read_backup(tmp_path)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_text, args=(backup_text(BACKUP),))
+    writer.start()
+    try:
+        with pytest.raises(ConfigError, match="no file; a backup is read from a file only"):
+            read_backup(fifo)
+    finally:
+        reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        writer.join()
+        os.close(reading)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
