@@ -1,5 +1,6 @@
 """The commands `backup` and `restore`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -7,7 +8,7 @@ import typer
 
 from mqns.cli.backup.differences import Differences, differences, previews
 from mqns.cli.backup.file import Backup, Server, backup_text, print_backup, read_backup, write_backup
-from mqns.cli.backup.restoring import Restoring, expect_settable
+from mqns.cli.backup.restoring import Restoring, expect_settable, of_known_brokers
 from mqns.cli.backup.state import Part, SavedDrain, State, is_shared, read_state, was_set
 from mqns.cli.commands import command
 from mqns.cli.exit_codes import NotFound
@@ -107,7 +108,10 @@ def restore(
     now_millis = api.now_millis() if saved.drains else 0
     found = differences(before, saved, now_millis, delete=delete)
     expect_settable(api, found.settings)
+    found, unknown = of_known_brokers(api, found)
     if (found.count or settings.intent.dry_run) and not approved(settings, lambda: previews(api.url, found)):
+        if settings.intent.dry_run:
+            _expect_known(unknown)
         return
     restoring = Restoring(api, before, found)
     try:
@@ -120,8 +124,12 @@ def restore(
             f"drains that are over were left out: {named_text(Named.of(found.over))}; "
             "set those again that are still wanted"
         )
-    if restoring.unknown:
-        raise NotFound(f"no such brokers, so not drained: {named_text(Named.of(restoring.unknown))}")
+    _expect_known([*unknown, *restoring.unknown])
+
+
+def _expect_known(unknown: Sequence[str]) -> None:
+    if unknown:
+        raise NotFound(f"no such brokers, so not drained: {named_text(Named.of(unknown))}")
 
 
 def _taken(api: HttpApi) -> Backup:

@@ -6,12 +6,12 @@ from typing import Final
 import msgspec
 
 from mqns.cli.backup.differences import Differences, KVChange
-from mqns.cli.backup.state import Part, State, is_shared, read_settings, read_state
+from mqns.cli.backup.state import Part, SavedDrain, State, is_shared, read_settings, read_state
 from mqns.cli.drains import drain_path
 from mqns.cli.http_api import HttpApi, HttpError, is_etag
 from mqns.cli.kv import value_path
 
-__all__ = ["Restoring", "expect_settable"]
+__all__ = ["Restoring", "expect_settable", "of_known_brokers"]
 
 AGAIN: Final = "was changed meanwhile, and is left so; restore again to see what differs now"
 
@@ -28,6 +28,23 @@ def expect_settable(api: HttpApi, settings: Mapping[str, str]) -> None:
     """Raise HttpError for settings that the server would refuse; nothing is changed."""
     if settings:
         api.request(_AnyJson, "PATCH", "/v1/settings?dryRun=true", {"settings": settings})
+
+
+def of_known_brokers(api: HttpApi, found: Differences) -> tuple[Differences, list[str]]:
+    """Return the changes without drains of brokers that the server does not know, and these; nothing is changed."""
+    unknown = [name for name, drain in found.drains.items() if not _is_known(api, name, drain)]
+    drains = {name: drain for name, drain in found.drains.items() if name not in unknown}
+    return msgspec.structs.replace(found, drains=drains), unknown
+
+
+def _is_known(api: HttpApi, broker: str, drain: SavedDrain) -> bool:
+    try:
+        api.request(_AnyJson, "PUT", f"{drain_path(broker)}?dryRun=true", msgspec.to_builtins(drain))
+    except HttpError as error:
+        if error.kind != "broker-not-found":
+            raise
+        return False
+    return True
 
 
 class Restoring:

@@ -353,6 +353,9 @@ def test_unknown_brokers_and_drains_that_are_over_are_left_out_and_named(
     members["drains"]["broker-a"]["untilMillis"] = 1
     file.write_text(json.dumps(members))
     second.scene.f3()
+    dry = second("restore", str(file), "--dry-run")
+    assert (dry.code, "drain brokers: 1 (broker-b)" in dry.out) == (ExitCode.REFUSED, True)
+    assert dry.err == "mqns: no such brokers, so not drained: 1 (gone)\n"
     ended = second("restore", str(file), "-o", "json")
     assert ended.code == ExitCode.REFUSED
     assert ended.err == (
