@@ -113,7 +113,7 @@ def restore(
         if settings.intent.dry_run:
             _expect_known(unknown)
         return
-    restoring = Restoring(api, before, found)
+    restoring = Restoring(api, before, found, unknown)
     try:
         with settings.output.progress("restore", found.count) as step:
             restoring.run(step)
@@ -124,7 +124,7 @@ def restore(
             f"drains that are over were left out: {named_text(Named.of(found.over))}; "
             "set those again that are still wanted"
         )
-    _expect_known([*unknown, *restoring.unknown])
+    _expect_known(restoring.unknown)
 
 
 def _expect_known(unknown: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """The requests of a restore, one a change; each is refused where what is there is no longer what was compared."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -50,13 +50,13 @@ def _is_known(api: HttpApi, broker: str, drain: SavedDrain) -> bool:
 class Restoring:
     """A restore under way; its counts and names are of what is done."""
 
-    def __init__(self, api: HttpApi, before: State, wanted: Differences) -> None:
+    def __init__(self, api: HttpApi, before: State, wanted: Differences, unknown: Sequence[str] = ()) -> None:
         self._api, self._before, self._wanted = api, before, wanted
         self.put = self.deleted = 0
         self.settings: list[str] = []
         self.drained: list[str] = []
         self.undrained: list[str] = []
-        self.unknown: list[str] = []
+        self.unknown = [*unknown]
         """Brokers that the server does not know: their drains are left out."""
 
     def run(self, step: Callable[[], None]) -> None:
