@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import httpx
@@ -160,6 +161,23 @@ def test_the_target_is_no_source(pair: Pair, how: str) -> None:
     assert pair.marks() == {}
     assert pair("--once").code == ExitCode.OK
     assert run("mirror", new, "--http", pair.url, how).code == ExitCode.WRONG_USAGE
+
+
+def test_the_doctor_says_that_brokers_are_mirrored_only_at_the_http_side_that_has_them(pair: Pair) -> None:
+    assert pair("--once").code == ExitCode.OK
+    both = [address(pair.old.server), address(pair.new.server)]
+
+    def mirrored() -> list[list[str]]:
+        document = run("doctor", *both, "--http", pair.url, "--recheck", "0", "-o", "json").document
+        return [one["nameServers"] for one in document["findings"] if one["check"] == "broker-mirrored"]
+
+    assert eventually(mirrored) == [[pair.url]]
+
+
+def test_the_help_and_the_page_write_sources_alike() -> None:
+    assert "mqns mirror [OPTIONS] {ADDR}..." in run("mirror", "--help").out
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    assert "`mirror ADDR... --http URL`" in page
 
 
 def test_java_is_asked_once_over_a_connection_whose_service_it_is() -> None:
