@@ -177,6 +177,7 @@ class Assembly:
             registration_cache=self.registration_cache,
             rewrites=self.rewrites,
             late=self._late,
+            started_ms=self.ticker.started_ms,
             unreadable=self.counters.decode_errors.add,
             topics=verdict.topics,
         )

@@ -67,7 +67,8 @@ class Request(msgspec.Struct, frozen=True):
     `owner` is the connection's name in the store, `<worker>/<connection>`; `registers` is called with each member key
     that registers over this connection, before it does, and returns whether it is the first time; `refused` is called
     when such a first registration is refused; `registration_cache` and `rewrites` are this worker's; `late` says what
-    is late; `unreadable` counts a `body` or `crc` that is none; `topics` are the limits of a registration's, None
+    is late, `started_ms` when the service began (Unix ms of the Redis clock; None where that is not known yet);
+    `unreadable` counts a `body` or `crc` that is none; `topics` are the limits of a registration's, None
     where it may have all; `claimant` is the caller as owner of brokers."""
 
     command: Command
@@ -83,6 +84,7 @@ class Request(msgspec.Struct, frozen=True):
     registration_cache: RegistrationCache
     rewrites: Rewrites
     late: Callable[[], str]
+    started_ms: Callable[[], int | None]
     unreadable: Callable[[str], None] = lambda _: None
     topics: TopicLimits | None = None
 

@@ -4,19 +4,22 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from math import inf
 from typing import Annotated, Final
 
 import typer
 
 from mqns.cli.commands import command
+from mqns.cli.doctor.contact import unanswered
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.http_api import Http
 from mqns.cli.mirror_target import HttpTarget
 from mqns.cli.settings import CommandContext, named_addresses
-from mqns.errors import ConfigError
+from mqns.errors import ConfigError, RemotingError
 from mqns.mirror.mirror import MARK_MOST, Mirror
 from mqns.mirror.rounds import Round
+from mqns.mirror.service_start import ServiceStart
 from mqns.mirror.source import GRACE_S, Source
 from mqns.mirror.target import MirroredMember
 from mqns.name_server.client import AsyncNameServerClient
@@ -30,7 +33,8 @@ NAMED: Final = 5
 """Brokers that a line names."""
 ORDER_TOPICS: Final = "ORDER_TOPIC_CONFIG"
 Sources = Annotated[
-    list[str], typer.Argument(help="The name servers to follow, as host:port; host", show_default=False)
+    list[str],
+    typer.Argument(help="The name servers to follow, as host:port; host", metavar="ADDR", show_default=False),
 ]
 Every = Annotated[
     float, typer.Option("--every", help="Seconds from round to round", metavar="SECONDS", min=1.0, max=30.0)
@@ -70,9 +74,9 @@ def mirror(
     of its lease (120 s), so that a mirror which is started again goes on without a gap."""
     dry_run = settings.intent.dry_run
     target = HttpTarget(settings.http_api(http), dry_run=dry_run)
-    addresses = named_addresses("ADDRESS", ";".join(sources))
+    addresses = named_addresses("ADDR", ";".join(sources))
     if len(";".join(addresses)) > MARK_MOST:
-        raise ConfigError(f"ADDRESS: more than {MARK_MOST} characters of name servers")
+        raise ConfigError(f"ADDR: more than {MARK_MOST} characters of name servers")
     report = _Report(settings)
 
     async def rounds() -> None:
@@ -112,7 +116,20 @@ def _source(
         (address,), options=settings.options, timeout_s=settings.timeout_s, connect=connects
     )
     stack.push_async_callback(client.close)
-    return Source(address, client, lambda: connects.count, rate=rate, grace_s=grace_s)
+    return Source(
+        address,
+        client.at(address),
+        lambda: connects.count,
+        service_start=ServiceStart(client.remoting, address, lambda: connects.count, settings.timeout_s),
+        why=partial(_why, address),
+        rate=rate,
+        grace_s=grace_s,
+    )
+
+
+async def _why(address: str, error: RemotingError) -> str:
+    """Return why an address gave no answer, or what is there instead of a name server."""
+    return (await unanswered(address, error)).failure or error.reason
 
 
 async def _rounds(kept: Mirror, report: "_Report", every_s: float | None) -> None:
@@ -156,7 +173,7 @@ class _Report:
                 f"{self._rounds} rounds: {counts}; {last.mirrored} brokers are mirrored at the end"
             )
         elif not last.is_whole:
-            failed = any(last.sources.values())
+            failed = any(last.sources.values()) or not last.target_answered
             raise typer.Exit(ExitCode.UNREACHABLE if failed else ExitCode.REFUSED)
 
 

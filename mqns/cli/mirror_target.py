@@ -37,6 +37,10 @@ class _DryRunJson(msgspec.Struct):
     events: dict[str, int]
 
 
+class _ReadyJson(msgspec.Struct, rename="camel"):
+    started_millis: int
+
+
 class _StatesJson(msgspec.Struct):
     states: list[str]
 
@@ -47,6 +51,9 @@ class HttpTarget:
     def __init__(self, api: HttpApi, *, dry_run: bool = False) -> None:
         self._api = api
         self._dry_run = dry_run
+
+    async def service_start(self) -> str:
+        return str((await self._ask(_ReadyJson, "GET", "/readyz")).started_millis)
 
     async def renew(self, members: Sequence[MirroredMember]) -> Sequence[str]:
         body = {"members": msgspec.to_builtins(members)}

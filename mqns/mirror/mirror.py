@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mqns.errors import RemotingError
+from mqns.errors import ConfigError, RemotingError
 from mqns.mirror.groups import Group, groups_of
 from mqns.mirror.kv_copy import KVCopy
 from mqns.mirror.rounds import Round, RoundNotes
@@ -20,6 +20,7 @@ RENEWED: Final = "renewed"
 OWN: Final = "ownRegistration"
 AT_ONCE: Final = 1000
 """Members of a request for renewals."""
+IS_TARGET: Final = "it is the name server that is written to, of which no broker counts as there"
 MARK_MOST: Final = 255
 """Characters of all addresses together, as the name server takes them."""
 
@@ -40,12 +41,16 @@ class Mirror:
         self._knows_the_rest = False
 
     async def round(self, reading_s: float = inf) -> Round:
-        """Look, and write what differs; topics are read for so long at most. Raises TooManyRows."""
+        """Look, and write what differs; topics are read for so long at most.
+
+        Raises TooManyRows; ConfigError if a source is the target, before anything is written."""
         notes = RoundNotes()
         read_before = self._routes_read
         await asyncio.gather(*(source.look() for source in self._sources))
         groups = groups_of(self._sources)
         try:
+            if await self._leave_out_target():
+                groups = groups_of(self._sources)
             await self._renew(groups, notes)
             await self._write(groups.values(), notes)
             await self._remove(groups, notes)
@@ -55,6 +60,7 @@ class Mirror:
                 notes.kv += await copy.follow(self._sources, self._target)
         except (RemotingError, Refused) as error:
             notes.failures.append(str(error))
+            notes.target_answered = not isinstance(error, RemotingError)
         states = [self._states.get(member) for group in groups.values() for member in group.members]
         return replace(
             notes.done(),
@@ -65,6 +71,20 @@ class Mirror:
             mirrored=states.count(RENEWED),
             registered_themselves=states.count(OWN),
         )
+
+    async def _leave_out_target(self) -> bool:
+        """Have sources fail that are the target itself, as where an address was turned over, and return whether any is:
+        what it has as mirrored would be renewed for ever. Raises ConfigError as long as nothing was written."""
+        ours = [source for source in self._sources if source.service_start is not None]
+        if not ours:
+            return False
+        started = await self._target.service_start()
+        targets = [source for source in ours if source.service_start == started]
+        for source in targets:
+            if not self._knows_the_rest:
+                raise ConfigError(f"{source.address}: {IS_TARGET}; a mirror follows other ones")
+            source.fail(IS_TARGET)
+        return bool(targets)
 
     async def _renew(self, groups: dict[str, Group], notes: RoundNotes) -> None:
         """Renew the leases of what was seen; the states say what is to be registered."""

@@ -12,7 +12,8 @@ class Round(msgspec.Struct, frozen=True, rename="camel"):
     themselves since; how many leases were renewed, routes read, and members are mirrored and are not.
 
     `reading` names brokers whose topics are not read yet; `sources` says of each name server why it did not answer,
-    null if it did; `failures` are what was refused, or why the mirror's own name server could not be reached."""
+    null if it did; `failures` are what was refused, or why the mirror's own name server could not be reached
+    (`target_answered` is false then)."""
 
     registered: tuple[MirroredMember, ...] = ()
     changed: tuple[MirroredMember, ...] = ()
@@ -27,6 +28,7 @@ class Round(msgspec.Struct, frozen=True, rename="camel"):
     topics_left_out: int = 0
     mirrored: int = 0
     registered_themselves: int = 0
+    target_answered: bool = True
 
     @property
     def changes(self) -> bool:
@@ -50,6 +52,7 @@ class RoundNotes:
         self.kv: list[str] = []
         self.failures: list[str] = []
         self.renewed = 0
+        self.target_answered = True
 
     def done(self) -> Round:
         """Return what was written."""
@@ -61,4 +64,5 @@ class RoundNotes:
             kv=tuple(self.kv),
             failures=tuple(dict.fromkeys(self.failures)),
             renewed=self.renewed,
+            target_answered=self.target_answered,
         )

@@ -1,7 +1,7 @@
 """What one name server has: its brokers, looked at each round, and their topics, read in turn."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
 from math import inf
 from typing import Final, Protocol, TypeVar
@@ -37,6 +37,7 @@ class Caller(Protocol):
 
 class Source:
     """One name server. `connects` is how many connections were made to it: with another one it may be another process.
+    `service_start` asks it when its service began (None of Java's), `why` returns why a call of its was not answered.
 
     It is asked for brokers (106), topics (206, or 224) and routes (105), none of which changes anything there. Request
     322 would tell which brokers changed their topics, but renews the lease of the broker at servers of 5.x."""
@@ -47,15 +48,20 @@ class Source:
         caller: Caller,
         connects: Callable[[], int],
         *,
+        service_start: Callable[[], Awaitable[str | None]],
+        why: Callable[[RemotingError], Awaitable[str]],
         rate: float,
         grace_s: float = GRACE_S,
     ) -> None:
         self.address = address
         self.failure: str | None = "not asked yet"
+        self.service_start: str | None = None
         self.brokers: Mapping[str, BrokerData] = {}
         self.routes_read = 0
         self._caller = caller
         self._connects = connects
+        self._ask_service_start = service_start
+        self._why = why
         self._connected = -1
         self._pace = Pace(rate)
         self._grace_s = grace_s
@@ -67,16 +73,27 @@ class Source:
         """Ask for all brokers; `failure` says why that failed."""
         try:
             info = await self._caller.call(calls.get_cluster_info())
+            connected = self._connects()
+            self.service_start = await self._ask_service_start()
+            self._expect_process(connected)
+        except RemotingError as error:
+            self.fail(await self._why(error))
+            return
         except ClientError as error:
-            self.failure = str(error)
-            self.brokers = {}
-            self._connected = -1
+            self.fail(_reason(error))
             return
         self.failure = None
         self.brokers = {name: data for name, data in info.broker_addr_table.items() if data.broker_addrs}
         if self._connects() != self._connected:
             self._connected = self._connects()
             self._complete_from = _now() + self._grace_s
+
+    def fail(self, why: str) -> None:
+        """Have it no brokers, and nothing of it count, until the next look."""
+        self.failure = why
+        self.brokers = {}
+        self.service_start = None
+        self._connected = -1
 
     @property
     def is_complete(self) -> bool:
@@ -113,14 +130,14 @@ class Source:
             while _now() < until and (page := [*islice(due, PAGE)]):
                 await run_concurrently(lambda topic: self._read(topic, until), page, AT_ONCE)
         except (RemotingError, ResponseError) as error:
-            self.failure = f"its topics are not read: {error}"
+            self.failure = f"its topics are not read: {_reason(error)}"
 
     async def kv(self, namespace: str) -> dict[str, str] | None:
         """Return a namespace of the KV configuration; None if there is none, or `failure` says why it is not known."""
         try:
             table = await self._caller.call(calls.get_kv_list(namespace))
         except ClientError as error:
-            self.failure = f"KV namespace {namespace!r}: {error}"
+            self.failure = f"KV namespace {namespace!r}: {_reason(error)}"
             return None
         return None if table is None else table.table
 
@@ -132,7 +149,7 @@ class Source:
             listed = set()
             for cluster in sorted({data.cluster for data in self.brokers.values()}):
                 listed |= {*(await self._caller.call(calls.get_topics_of_cluster(cluster))).topic_list}
-        self._expect_same_process()
+        self._expect_process(self._connected)
         return listed
 
     async def _read(self, topic: str, until: float) -> None:
@@ -146,18 +163,27 @@ class Source:
         except ResponseError as error:
             if error.code != ResponseCode.SUCCESS:  # it may be busy, or not ready
                 raise
-            self.failure = f"topic {topic!r}: {error}"
+            self.failure = f"topic {topic!r}: {_reason(error)}"
             self._table.skip(topic, asked_at)
             return
-        self._expect_same_process()
+        self._expect_process(self._connected)
         self.routes_read += 1
         self._table.put(topic, route, asked_at)
 
-    def _expect_same_process(self) -> None:
-        """Raise RemotingError for an answer of a server that may have been started again since it was looked at: its
+    def _expect_process(self, connected: int) -> None:
+        """Raise RemotingError for an answer of a server that may have been started again since that connection: its
         brokers may not have registered yet."""
-        if self._connects() != self._connected:
+        if self._connects() != connected:
             raise RemotingError(self.address, "the connection was made again")
+
+
+def _reason(error: ClientError) -> str:
+    """Return what happened without the address, which stands before each failure of a source."""
+    if isinstance(error, RemotingError):
+        return error.reason
+    if isinstance(error, ResponseError):
+        return f"code {error.code}: {error.remark or 'no remark'}"
+    return str(error)
 
 
 def _now() -> float:

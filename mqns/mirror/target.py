@@ -49,6 +49,10 @@ class OwnRegistration(Refused):
 class Target(Protocol):
     """The name server that is written to. All raise Refused, and RemotingError when it cannot be reached."""
 
+    async def service_start(self) -> str:
+        """Return when its service began, as its workers say it (`startedMillis`)."""
+        ...
+
     async def renew(self, members: Sequence[MirroredMember]) -> Sequence[str]:
         """Renew leases; return the state of each: `renewed`, `unknown` or `ownRegistration`."""
         ...

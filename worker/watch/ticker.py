@@ -133,6 +133,10 @@ class Ticker:
         self._failed, self._since = True, None
         return PERIOD_S
 
+    def started_ms(self) -> int | None:
+        """Return when the service began (Unix ms of the Redis clock), as the last tick said; None before the first."""
+        return self._started_ms
+
     def service_age_s(self) -> float | None:
         """Return how long the service has run, in seconds, whichever workers it had; None before the first tick."""
         if self._started_ms is None:

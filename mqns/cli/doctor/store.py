@@ -17,7 +17,10 @@ VARIABLE: Final = re.compile("('[^']*')|" + re.escape('"$MQNS_HTTP"'))
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Yield the findings that name servers have about themselves, equal ones once."""
+    """Yield the findings that name servers have about themselves, equal ones once.
+
+    Where one HTTP side was given for several name servers, they are at that: of which it is the side is not known."""
+    asked = [server.http.url for server in facts.name_servers if server.http is not None]
     where: dict[tuple[str, OwnFinding], list[str]] = {}
     for server in facts.reachable:
         if server.http is not None:
@@ -26,13 +29,14 @@ def check(facts: Facts) -> Iterator[Finding]:
                 seen_elsewhere |= own.check in OF_ROUTES and not server.only_http
                 if not seen_elsewhere:
                     where.setdefault((server.http.url, own), []).append(server.address)
-    for (url, own), servers in where.items():
+    for (url, own), addresses in where.items():
+        servers = (url,) if asked.count(url) > 1 else tuple(addresses)
         yield Finding(
             Severity(own.severity),
             own.check,
             own.what,
-            tuple(servers),
-            own.subjects or tuple(servers),
+            servers,
+            own.subjects or servers,
             own.advice,
             own.why,
             _with_url(own.command, command_line(url.rstrip("/"))),

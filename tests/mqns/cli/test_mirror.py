@@ -1,10 +1,13 @@
 """`mqns mirror` from one server of ours to the other: rounds, what they print, and how they end."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
@@ -12,7 +15,12 @@ import pytest
 from mqns.cli.exit_codes import ExitCode
 from mqns.cli.mirror import round_line
 from mqns.mirror.rounds import Round
+from mqns.mirror.service_start import ServiceStart
 from mqns.mirror.target import MirroredMember
+from mqns.remoting.remoting_client import AsyncRemotingClient
+from rocketmq_remoting.codes import RequestCode
+from rocketmq_remoting.remoting_command import Command
+from rocketmq_remoting.version import V5_0_0
 from testbed.eventually import eventually
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import ENVIRONMENT, Ended, address, http_side, run
@@ -125,16 +133,76 @@ def test_it_goes_on_until_sigterm_and_leaves_what_it_mirrored(pair: Pair) -> Non
 def test_name_servers_that_do_not_answer_have_a_code(pair: Pair, unreachable: str) -> None:
     ended = run("mirror", unreachable, "--http", pair.url, "--once")
     assert ended.code == ExitCode.UNREACHABLE
-    assert f"{unreachable}: " in ended.out
-    ended = run("mirror", address(pair.old.server), "--http", f"http://{unreachable}", "--once")
-    assert ended.code == ExitCode.REFUSED
-    assert "not connected" in ended.out or "Connection" in ended.out or "failed" in ended.out
+    assert ended.out.count(unreachable) == 1
+    assert f"{unreachable}: not connected: " in ended.out
+
+
+@pytest.mark.parametrize("how", ["--once", "--dry-run"])
+def test_an_http_side_that_does_not_answer_has_that_code_too(pair: Pair, unreachable: str, how: str) -> None:
+    ended = run("mirror", address(pair.old.server), "--http", f"http://{unreachable}", how)
+    assert ended.code == ExitCode.UNREACHABLE
+    assert f"http://{unreachable}: " in ended.out
+
+
+def test_an_http_port_as_a_source_is_named(pair: Pair) -> None:
+    port = http_side(pair.old.server).removeprefix("http://")
+    ended = run("mirror", port, "--http", pair.url, "--once", "--timeout", "0.5")
+    assert ended.code == ExitCode.UNREACHABLE
+    assert f"; {port}: it speaks HTTP (GET /healthz: status 200)" in ended.out
+
+
+@pytest.mark.parametrize("how", ["--once", "--dry-run", "--every=1"])
+def test_the_target_is_no_source(pair: Pair, how: str) -> None:
+    """By whichever name; what it has as mirrored is not renewed by it."""
+    new = f"localhost:{pair.new.server.port}"
+    ended = pair(new, how)
+    assert (ended.code, ended.out) == (ExitCode.WRONG_USAGE, "")
+    assert f"{new}: it is the name server that is written to" in ended.err
+    assert pair.marks() == {}
+    assert pair("--once").code == ExitCode.OK
+    assert run("mirror", new, "--http", pair.url, how).code == ExitCode.WRONG_USAGE
+
+
+def test_the_doctor_says_that_brokers_are_mirrored_only_at_the_http_side_that_has_them(pair: Pair) -> None:
+    assert pair("--once").code == ExitCode.OK
+    both = [address(pair.old.server), address(pair.new.server)]
+
+    def mirrored() -> list[list[str]]:
+        document = run("doctor", *both, "--http", pair.url, "--recheck", "0", "-o", "json").document
+        return [one["nameServers"] for one in document["findings"] if one["check"] == "broker-mirrored"]
+
+    assert eventually(mirrored) == [[pair.url]]
+
+
+def test_the_help_and_the_page_write_sources_alike() -> None:
+    assert "mqns mirror [OPTIONS] {ADDR}..." in run("mirror", "--help").out
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    assert "`mirror ADDR... --http URL`" in page
+
+
+def test_java_is_asked_once_over_a_connection_whose_service_it_is() -> None:
+    """Servers of 4.x would not answer, those of 5.x log each such request."""
+
+    async def asked(version: int) -> list[int]:
+        codes = []
+
+        class Remoting:
+            async def invoke(self, address: str, request: Command, *, timeout_s: float) -> Command:
+                codes.append(request.code)
+                return Command(code=3, opaque=1, version=version)
+
+        start = ServiceStart(cast(AsyncRemotingClient, Remoting()), "10.0.0.1:9876", lambda: 1, 1.0)
+        assert [await start(), await start()] == [None, None]
+        return codes
+
+    assert asyncio.run(asked(V5_0_0 - 1)) == [RequestCode.GET_KV_CONFIG]
+    assert asyncio.run(asked(V5_0_0)) == [RequestCode.GET_KV_CONFIG, RequestCode.CHECK_READINESS]
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("nowhere:port",), "ADDRESS"),
+        (("nowhere:port",), "ADDR: "),
         ((";".join(f"10.0.0.{n}:9876" for n in range(99)),), "255 characters"),
         (("10.0.0.1", "--every", "31"), "--every"),
         (("10.0.0.1", "--rate", "0"), "--rate"),

@@ -29,9 +29,25 @@ class Java:
         self.down = False
         self.connects = 1
         self.refusals: dict[int, int] = {}
+        self.started: str | None = None
 
     def source(self, *, rate: float = RATE, grace_s: float = 0.0) -> Source:
-        return Source(self.address, self, lambda: self.connects, rate=rate, grace_s=grace_s)
+        return Source(
+            self.address,
+            self,
+            lambda: self.connects,
+            service_start=self.service_start,
+            why=self.why,
+            rate=rate,
+            grace_s=grace_s,
+        )
+
+    async def service_start(self) -> str | None:
+        """As a redis-namesrv says it where `started` is set."""
+        return self.started
+
+    async def why(self, error: RemotingError) -> str:
+        return error.reason
 
     def has(
         self, name: str, *ids: int, at: str = "10.0.1", cluster: str = "c1", acting: bool = False
@@ -92,6 +108,7 @@ class Ours:
         self.writes: list[str] = []
         self.down = False
         self.refuses: set[str] = set()
+        self.started = "1795255834512"
 
     def perms(self, name: str) -> dict[str, int]:
         """Return the permissions of a broker's topics."""
@@ -113,6 +130,10 @@ class Ours:
         """Return what was written since the last call."""
         writes, self.writes = self.writes, []
         return writes
+
+    async def service_start(self) -> str:
+        self._expect_up()
+        return self.started
 
     async def renew(self, members: Sequence[MirroredMember]) -> Sequence[str]:
         self._expect_up()

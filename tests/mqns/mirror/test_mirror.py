@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from mqns.errors import ConfigError
 from mqns.mirror.groups import groups_of
 from mqns.mirror.mirror import Mirror
 from mqns.mirror.rounds import Round
@@ -222,9 +223,80 @@ def test_a_server_that_does_not_answer_renews_nothing_and_removes_nothing() -> N
         java.down = True
         done = await later(kept, s=EVERY_S)
         assert (ours.written(), done.renewed, done.is_whole) == ([], 0, False)
-        assert done.sources == {java.address: f"{java.address}: not connected"}
+        assert done.sources == {java.address: "not connected"}
         java.down = False
         assert (await later(kept, s=EVERY_S)).renewed == 2
+
+    run(play())
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_source_that_is_the_target_is_refused_before_anything_is_written(others: int) -> None:
+    async def play() -> None:
+        ours, target = Ours(), a_java("10.0.0.9:9876")
+        target.started = ours.started
+        kept = mirror(ours, *[a_java()] * others, target)
+        with pytest.raises(ConfigError, match=r"10\.0\.0\.9:9876: it is the name server that is written to"):
+            await later(kept)
+        assert (ours.written(), ours.members) == ([], {})
+
+    run(play())
+
+
+def test_a_source_that_becomes_the_target_fails_and_renews_nothing() -> None:
+    """As where its address was turned over to the new name server; another source goes on."""
+
+    async def play() -> None:
+        turned, stays, ours = a_java(), Java("10.0.0.2:9876"), Ours()
+        stays.has("b", 0)
+        kept = mirror(ours, turned, stays)
+        assert (await later(kept)).renewed == 0
+        assert (await later(kept, s=EVERY_S)).renewed == 3
+        ours.written()
+        turned.started = ours.started
+        done = await later(kept, s=EVERY_S)
+        assert (ours.written(), done.renewed, done.is_whole) == ([], 1, False)
+        assert "name server that is written to" in str(done.sources[turned.address])
+        turned.started = None
+        assert (await later(kept, s=EVERY_S)).renewed == 3
+
+    run(play())
+
+
+def test_a_redis_namesrv_of_another_store_is_a_source_as_others() -> None:
+    async def play() -> None:
+        java, ours = a_java(), Ours()
+        java.started = "1795255834513"
+        kept = mirror(ours, java)
+        assert len((await later(kept)).registered) == 2
+        java.started = None  # of an earlier release
+        assert (await later(kept, s=EVERY_S)).renewed == 2
+
+    run(play())
+
+
+def test_nothing_is_written_while_the_target_does_not_say_which_it_is() -> None:
+    async def play() -> None:
+        java, ours = a_java(), Ours()
+        java.started, ours.down = ours.started, True
+        done = await later(mirror(ours, java))
+        assert (done.failures, done.target_answered) == (("http://ours: no answer",), False)
+
+    run(play())
+
+
+def test_what_another_process_says_of_its_start_does_not_count() -> None:
+    """The connection was made again between the brokers and the start of the service."""
+
+    async def play() -> None:
+        java, ours = a_java(), Ours()
+
+        async def reconnects() -> None:
+            java.connects += 1
+
+        java.service_start = reconnects  # type: ignore[method-assign]
+        done = await later(mirror(ours, java))
+        assert (ours.written(), done.sources) == ([], {java.address: "the connection was made again"})
 
     run(play())
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 import pytest
+import redis as redis_py
 
 from mqnamesrv.store import EmbeddedStore
 from registry.store.connect import connect_follower
@@ -40,6 +41,20 @@ async def test_a_worker_that_does_not_follow_the_stream_is_not_ready(
             follower.doubt()
             await eventually_async(partial(says, scene, "not ready: the event stream was not read for 1."))
         await eventually_async(partial(says, scene, ""))
+
+
+@pytest.mark.conformance("19876-03")
+@asynchronous
+async def test_all_workers_say_when_the_service_began_ready_or_not(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(store.url) as one, serving(store.url) as other:
+        ready = await one.ask(RequestCode.CHECK_READINESS)
+        monkeypatch.setattr("worker.watch.ticker.boot_time", lambda: boot_time() + 6)
+        late = await other.ask(RequestCode.CHECK_READINESS)
+        began = {"startedMillis": redis.hget(one.service.parts.keys.events_meta, "started_ms")}
+        assert (ready.code, ready.ext) == (0, began)
+        assert (late.code, late.ext) == (1, began)
 
 
 @asynchronous

@@ -162,13 +162,13 @@ def own(**more: Any) -> dict[str, Any]:
 
 
 def test_what_name_servers_find_about_themselves_is_shown_once() -> None:
-    """With their own texts; a command has the URL that was given."""
+    """With their own texts, at the HTTP side that was given for both; a command has its URL."""
     (finding,) = explained(store.check(Facts((server(A, **own()), server(B, **own())))), Facts(()))
     assert finding == Finding(
         Severity.WARNING,
         "jobs-late",
         "a job is late",
-        BOTH,
+        ("http://ns:8080",),
         ("expire_brokers",),
         "See.",
         "none runs",
