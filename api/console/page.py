@@ -134,8 +134,7 @@ def show(
         **{**FUNCTIONS, **values},
         section=section,
         sections=SECTIONS,
-        caller=known,
-        caller_known=known,
+        viewer=known,  # `caller` is what a macro of Jinja calls
         csrf=_form_proof(),
     )
     return Response(html, failed, HEADERS, mimetype="text/html")

@@ -153,18 +153,18 @@ def test_what_is_damaged_is_none_and_is_replaced(ns: Namespace, text: str) -> No
     assert stored(ns).report == SAME
 
 
-def test_a_report_that_is_overtaken_tells_of_what_overtook_it(ns: Namespace) -> None:
+def test_a_report_that_comes_behind_another_one_says_what_that_was(ns: Namespace) -> None:
     """Between its look and its script another one is stored: its entry says what was before it."""
     reported(ns, SAME)
     plan = report(ns.keys, "java", SILENT, origin())
-    reply, overtaken = None, False
+    reply, came_between = None, False
     while True:
         try:
             request = plan.send(reply)
         except StopIteration:
             break
-        if getattr(request, "name", "") == "set_drift" and not overtaken:
-            overtaken = True
+        if getattr(request, "name", "") == "set_drift" and not came_between:
+            came_between = True
             reported(ns, ONE_TOPIC)
         reply = ns.run(ask(request))
     assert [values_of(event).get("before", {}).get("outcome") for event in entries(ns)] == [
