@@ -32,6 +32,7 @@ CONSOLE: Final = (
     ),
     *("console.topics_page", "console.topic_page", "console.set_queues", "console.delete_topic"),
     *("console.events", "console.between", "console.audit", "console.findings"),
+    *("console.comparisons_page", "console.forget_comparison"),
     *("console.reports", "console.report", "console.history"),
     *("console.static_file", "console.no_page"),
 )

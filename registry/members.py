@@ -16,6 +16,7 @@ from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.typed import converted
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
+HALF = 2
 USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS = 120_000, 86_400_000  # as lua/includes
 WHOLE = re.compile(r"[0-9]{1,14}")
 TIME_TEXT = re.compile(r"-?[0-9]{1,14}", re.ASCII)
@@ -49,6 +50,17 @@ class Lease(msgspec.Struct, frozen=True):
         if self.now_ms < self.end_ms:
             return "living"
         return "held" if self.now_ms < self.kept_until_ms else "overdue"
+
+    @property
+    def is_ending(self) -> bool:
+        """Return whether it lives, and more than half of it passed without a heartbeat: with Java's times two are
+        missing."""
+        return self.state == "living" and is_ending(self.remaining_ms, self.timeout_ms)
+
+
+def is_ending(remaining_ms: int, timeout_ms: int) -> bool:
+    """Return whether more than half of a living lease has passed."""
+    return remaining_ms < timeout_ms / HALF
 
 
 class Member(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from api import watch
 from api.console import (
     between,
     brokers,
+    comparisons,
     drains,
     failures,
     findings,
@@ -31,7 +32,20 @@ from api.name_server import NameServer
 __all__ = ["PAGES", "bp", "install"]
 
 PAGES = (
-    *(overview, brokers, topics, drains, timeline, between, findings, reports, history, kv, settings),
+    *(
+        overview,
+        brokers,
+        topics,
+        drains,
+        timeline,
+        between,
+        findings,
+        comparisons,
+        reports,
+        history,
+        kv,
+        settings,
+    ),
     *(login, static_files, failures),
 )
 """Each has put its views on the blueprint."""

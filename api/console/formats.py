@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from registry.members import is_ending
 from rocketmq_remoting.permission import PERM_READ, PERM_WRITE
 
-__all__ = ["moment", "number", "permission", "query", "span"]
+__all__ = ["ending", "moment", "number", "permission", "query", "span"]
 
 UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 NARROW_NO_BREAK_SPACE: Final = "\u202f"
@@ -39,6 +40,11 @@ def span(ms: int | None) -> str:
         if len(parts) == 2:
             break
     return ("-" if ms < 0 else "") + " ".join(part for part in parts if not part.startswith("0 "))
+
+
+def ending(lease: Mapping[str, Any]) -> bool:
+    """Return whether more than half of a living lease, as the API answers it, passed without a heartbeat."""
+    return lease["state"] == "living" and is_ending(lease["remainingMillis"], lease["timeoutMillis"])
 
 
 def number(value: float | int) -> str:

@@ -135,6 +135,14 @@ RULES: Final = {
         "Wait for its end, if brokers may come back; if they are really dead, DELETE /v1/hold ends it now.",
         f"curl -s {HTTP}/v1/brokers",
     ),
+    "lease-ending": Rule(
+        "warning",
+        "The broker hangs (pauses of GC), registers too rarely, or does not reach the name server. It leaves routes "
+        "when its lease ends.",
+        "See its broker.log, its pauses (GC), and registerNameServerPeriod (30 s; acting brokers send a heartbeat each "
+        "second).",
+        f"curl -s {HTTP}/v1/brokers",
+    ),
     "worker-silent": Rule(
         "warning",
         "The worker stands still, does not reach the store, or was killed. While it stands still, clients and brokers "

@@ -57,6 +57,7 @@ def check(facts: Facts) -> Iterator[Seen]:
     yield from _memory(facts.memory)
     yield from _jobs(facts)
     yield from _held(facts)
+    yield from _ending(facts)
     yield from _silent(facts)
     yield from _clock_back(facts)
     yield from _behind(facts)
@@ -237,6 +238,27 @@ def _held(facts: Facts) -> Iterator[Seen]:
         names = tuple(name for name, found in states.items() if "held" in found)
         of = f": of {_named(names, len(names))}, not registered in time" if names else ""
         yield Seen("leases-held", f"leases are held for another {left_ms // SECOND_MS} s{of}", names)
+
+
+def _ending(facts: Facts) -> Iterator[Seen]:
+    """Yield brokers of which no heartbeat came for more than half of their lease, unless a hold explains it."""
+    if (facts.clock.hold_until_ms or 0) > facts.clock.now_ms:
+        return
+    ending = [
+        (broker.name, member)
+        for broker in facts.brokers
+        for member in broker.members
+        if member.lease.is_ending
+    ]
+    if ending:
+        ending.sort(key=lambda one: one[1].lease.remaining_ms)
+        texts = (
+            f"{name} (id {member.id}, {member.address}: {member.lease.remaining_ms // SECOND_MS} s left of "
+            f"{member.lease.timeout_ms // SECOND_MS} s)"
+            for name, member in ending
+        )
+        what = f"leases of which more than half passed without a heartbeat: {_named(texts, len(ending))}"
+        yield Seen("lease-ending", what, tuple(dict.fromkeys(name for name, _ in ending)))
 
 
 def _silent(facts: Facts) -> Iterator[Seen]:

@@ -10,6 +10,8 @@ from mqns.cli.shell import command_line
 
 OF_ROUTES: Final = frozenset({"broker-without-master", "broker-wiped", "topic-not-writable"})
 """What `brokers` and `topics` see too, in routes: with the topics' names, and at several name servers."""
+LEASE_ENDING: Final = "lease-ending"
+"""What `brokers` sees too, each lease by itself."""
 FOLLOWER_LATE: Final = "follower-late"
 """What `serving` sees too, of workers that do not read the stream."""
 VARIABLE: Final = re.compile("('[^']*')|" + re.escape('"$MQNS_HTTP"'))
@@ -27,6 +29,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             for own in server.http.findings:
                 seen_elsewhere = own.check == FOLLOWER_LATE and server.not_ready is not None
                 seen_elsewhere |= own.check in OF_ROUTES and not server.only_http
+                seen_elsewhere |= own.check == LEASE_ENDING
                 if not seen_elsewhere:
                     where.setdefault((server.http.url, own), []).append(server.address)
     for (url, own), addresses in where.items():

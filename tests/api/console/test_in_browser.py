@@ -17,6 +17,7 @@ from testbed.browsing import Chromium, Visitor, chromium
 from testbed.nameserver import NameServer
 from testbed.process_tree import children, command_line
 from testbed.processes import stopped
+from tests.api.test_drift import DRIFT
 from tests.api.test_tokens import access_file
 from tests.mqns.cli.conftest import http_side
 
@@ -51,7 +52,8 @@ PAGES: Final = (
         "topics/Everywhere",
     ),
     *("topics/none", "events", "events?kind=drain_changed", "events?broker=none", "events/between"),
-    *("events/between?last=hour", "audit", "findings", "reports", "history", "kv", "kv/app", "kv/app/colour"),
+    *("events/between?last=hour", "audit", "findings", "drift", "reports", "history", "kv", "kv/app"),
+    "kv/app/colour",
     *(
         "kv/none",
         "settings",
@@ -88,6 +90,7 @@ def fill(url: str) -> None:
         client.post("/v1/brokers", json=slave).raise_for_status()
         drain = {"owner": HOSTILE, "reason": f"kernel {HOSTILE}"}
         client.put("/v1/brokers/broker-001/drain", json=drain).raise_for_status()
+        client.put("/v1/drift/moving", json=DRIFT).raise_for_status()
         client.put("/v1/kv/app/colour", json={"value": f"green {HOSTILE}"}).raise_for_status()
         client.put(f"/v1/kv/app/{HOSTILE}", json={"value": "x" * 2000}).raise_for_status()
 
@@ -189,6 +192,59 @@ def test_a_topic_is_found_looked_at_and_deleted(visitor: Visitor, console: str) 
     confirm(page, "Delete")
     page.goto(f"{console}/topics/Orders.4.2")
     expect(page.get_by_role("main")).to_contain_text("no route")
+
+
+def test_a_permission_is_taken_and_given_back(visitor: Visitor, console: str) -> None:
+    page = visitor.open(f"{console}/brokers/broker-006")
+    page.get_by_role("button", name="Take it …").click()
+    expect(page.get_by_text("Queues to write")).to_be_visible()
+    confirm(page, "Take the permission")
+    page.get_by_role("link", name="Orders.6.1", exact=True).click()
+    row = (
+        page.get_by_role("region", name="Queue data of Orders.6.1")
+        .get_by_role("row")
+        .filter(has_text="broker-006")
+    )
+    expect(row).to_contain_text("read only")
+    page.get_by_role("link", name="broker-006", exact=True).first.click()
+    page.get_by_role("button", name="Give read and write …").click()
+    confirm(page, "Give the permission")
+    page.goto(f"{console}/topics/Orders.6.1")
+    expect(row).to_contain_text("read and write")
+
+
+def test_queues_of_a_topic_are_set_on_a_broker(visitor: Visitor, console: str) -> None:
+    page = visitor.open(f"{console}/topics/Orders.7.1")
+    page.get_by_label("Broker", exact=True).fill("broker-007")
+    page.get_by_label("Queues to read").fill("12")
+    page.get_by_label("Queues to write").fill("3")
+    page.get_by_label("Permission").select_option("read only")
+    page.get_by_role("button", name="Set …").click()
+    expect(page.get_by_text("12 queues to read, 3 to write, read only")).to_be_visible()
+    confirm(page, "Set it")
+    row = (
+        page.get_by_role("region", name="Queue data of Orders.7.1")
+        .get_by_role("row")
+        .filter(has_text="broker-007")
+    )
+    expect(row).to_contain_text("read only")
+    expect(row).to_contain_text("12")
+
+
+def test_an_address_is_unregistered(visitor: Visitor, console: str) -> None:
+    page = visitor.open(f"{console}/brokers/broker-008")
+    page.get_by_role("button", name="Unregister 10.0.0.9:10911").click()
+    confirm(page, "Unregister it")
+    expect(page.get_by_role("main")).to_contain_text("Not there")
+
+
+def test_a_finding_leads_to_what_differs_which_is_forgotten(visitor: Visitor, console: str) -> None:
+    page = visitor.open(f"{console}/findings")
+    page.get_by_role("link", name="moving", exact=True).click()
+    expect(page.get_by_role("region", name="Differences of moving")).to_contain_text("TopicTest")
+    page.get_by_role("button", name="Forget moving").click()
+    confirm(page, "Forget it")
+    expect(page.get_by_role("main")).to_contain_text("Nothing is compared")
 
 
 def test_a_setting_is_searched_and_changed(visitor: Visitor, console: str) -> None:

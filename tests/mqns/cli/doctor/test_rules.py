@@ -20,7 +20,7 @@ from mqns.cli.doctor.facts import Facts, HttpFacts, Probe
 from mqns.cli.doctor.findings import Finding, Severity
 from mqns.cli.doctor.http_side import NOT_FOLLOWED, STORE_UNAVAILABLE
 from mqns.cli.doctor.rules import RULES, command_of, explained
-from mqns.cli.doctor.store import FOLLOWER_LATE, OF_ROUTES
+from mqns.cli.doctor.store import FOLLOWER_LATE, LEASE_ENDING, OF_ROUTES
 from registry.doctor import catalogue, findings
 from registry.doctor.checks import Seen
 from registry.keys import Keys
@@ -104,7 +104,7 @@ def test_every_rule_of_a_check_is_in_the_catalogue() -> None:
     sources = [path for path in Path(doctor.__file__).parent.glob("*.py") if path.name != "rules.py"]
     assert {rule for path in sources for rule in rules_in(path)} == RULES.keys() | {brokers.HOLD}
     assert brokers.HOLD in catalogue.RULES
-    assert RULES.keys() & catalogue.RULES.keys() == OF_ROUTES | {FOLLOWER_LATE}
+    assert RULES.keys() & catalogue.RULES.keys() == OF_ROUTES | {FOLLOWER_LATE, LEASE_ENDING}
 
 
 def rules_in(path: Path) -> Iterator[str]:
