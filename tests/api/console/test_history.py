@@ -113,7 +113,7 @@ def test_a_route_of_then(asking: Http, questions: list[Any]) -> None:
         W0,
         True,
     )
-    assert "Route of T1 at 2026-01-01T00:00" in shown.content
+    assert "Route of T1 at 2026-01-01 00:00:00" in shown.content
     assert "b c1 0=h:1 8 4 RW-" in shown.content
     assert "Provisional" in shown.content
     assert "cover 2026-01-01 00:00:00 UTC to 2026-01-01 01:00:00 UTC" in shown.content
