@@ -24,7 +24,7 @@ HOSTILE: Final = "<b>x</b>"
             (
                 "they differ",
                 "Differences 3 topic missing, 1 kv differs",
-                "topic missing TopicTest unknown at ns.example:9876",
+                "TopicTest topic missing unknown at ns.example:9876",
                 "1 of 4. All of them: mqns drift 10.0.0.1:9876 ns.example:9876",
             ),
         ),
