@@ -13,7 +13,7 @@ from testbed.access_file import AccessFile
 from testbed.certificates import make_certificates
 from testbed.delayed_reads import STARTUP, VARIABLE
 from testbed.eventually import eventually
-from tests.alerts.faults import FAULTS, MANY, PRINCIPAL, Fault
+from tests.alerts.faults import FAULTS, MANY, PRINCIPAL, Fault, leave
 from tests.alerts.recording import Recording
 from tests.alerts.service import Peer, Service, repeated
 
@@ -59,6 +59,7 @@ def load(service: Service) -> Iterator[None]:
         )
         stack.enter_context(repeated(0.5, lambda: service.http.get("/v1/brokers")))
         yield
+    leave(service, broker)
 
 
 def _look_up_next(client: Peer, topics: Iterator[str]) -> None:

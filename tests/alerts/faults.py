@@ -167,15 +167,15 @@ def a_broker_dies(service: Service) -> Iterator[None]:
 @contextmanager
 def _silent(service: Service, number: int) -> Iterator[None]:
     """Have leases end that are a second long."""
-    before = _expired(service)
+    before = _unregistered(service, "expired")
     for place in range(number):
         service.announce(f"silent-{place}", f"127.0.3.{place}:10911", heartbeatTimeoutMillis=1000)
-    eventually(lambda: _expired(service) >= before + number)
+    eventually(lambda: _unregistered(service, "expired") >= before + number)
     yield
 
 
-def _expired(service: Service) -> float:
-    return service.value("unregistration_events_total", cause="expired") or 0
+def _unregistered(service: Service, cause: str) -> float:
+    return service.value("unregistration_events_total", cause=cause) or 0
 
 
 @fault("well", "NoWritableMaster", for_s=6)
@@ -218,6 +218,13 @@ def the_store_was_away(service: Service) -> Iterator[None]:
     yield
 
 
+def leave(service: Service, broker: Peer) -> None:
+    """Close the connection of a broker, and wait until that counts: or it would in the next fault."""
+    before = _unregistered(service, "closed")
+    broker.close()
+    eventually(lambda: _unregistered(service, "closed") > before)
+
+
 @fault("store", "LookupSlow SlowScript", for_s=12)
 def the_store_is_slow(service: Service) -> Iterator[None]:
     clients, other, broker = [Peer(service) for _ in range(3)], Peer(service), Peer(service)
@@ -231,6 +238,7 @@ def the_store_is_slow(service: Service) -> Iterator[None]:
         for client in clients:
             stack.enter_context(repeated(0.03, partial(client.look_up, "T0")))
         yield
+    leave(service, broker)
 
 
 @fault("store", "Down NotReady FollowerLost", for_s=10)
@@ -285,14 +293,14 @@ def jobs_and_schedulers_stand_still(service: Service) -> Iterator[None]:
 
 @fault("small", "TaskStalled ExpiryLag", for_s=14)
 def the_right_to_write_events_is_taken(service: Service) -> Iterator[None]:
-    before = _expired(service)
+    before = _unregistered(service, "expired")
     service.announce("silent", "127.0.3.1:10911", heartbeatTimeoutMillis=1000)
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "-xadd")
     eventually(lambda: (service.value("expiry_lag_seconds") or 0) > 15)
     yield
     redis_servers.command(service.store, "ACL", "SETUSER", "default", "+xadd")
     service.await_jobs()
-    eventually(lambda: _expired(service) > before)
+    eventually(lambda: _unregistered(service, "expired") > before)
 
 
 @fault("plain", "Drift DriftUnknown", for_s=4)
