@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from mqnamesrv.store import EmbeddedStore
-from testbed.browsing import Visitor, chromium
+from testbed.browsing import Chromium, Visitor, chromium
 from testbed.eventually import eventually
 from testbed.nameserver import NameServer
 from testbed.process import Process
@@ -84,11 +84,16 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Landed]:
         store.stop()
 
 
-@pytest.fixture(params=WINDOWS)
-def visitor(request: pytest.FixtureRequest) -> Iterator[Visitor]:
-    """Return a window of each kind."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(params=("light", "dark", "phone"))
+def visitor(request: pytest.FixtureRequest, browser: Chromium) -> Iterator[Visitor]:
     width, height, scheme = WINDOWS[request.param]
-    with chromium() as browser, browser.window(width, height, scheme, checked=True) as visitor:
+    with browser.window(width, height, scheme, checked=True) as visitor:
         yield visitor
         if PICTURES:
             visitor.page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)

@@ -22,6 +22,7 @@ from rocketmq_remoting.frame import FrameReader
 from testbed.broker import TA, TB, TC, A, B, Broker, Topic
 from testbed.scene import Scene
 from tests.mqns.cli.conftest import Ended, address, http_side, run
+from tests.mqns.cli.test_watch import hears_ctrl_c
 from tests.mqns.remoting.servers import served
 
 ROOT: Final = Path(__file__).parents[3]
@@ -277,6 +278,7 @@ def test_a_signal_ends_it(scenes: list[Scene], number: signal.Signals) -> None:
         stderr=subprocess.PIPE,
         cwd=ROOT,
         env={"PATH": os.environ["PATH"]},
+        preexec_fn=hears_ctrl_c,
     ) as process:
         try:
             assert process.stdout is not None
