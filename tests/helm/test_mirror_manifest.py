@@ -13,11 +13,16 @@ from tests.helm.test_security import breaches
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text()
 
 
-@pytest.fixture(scope="module")
-def manifest() -> Object:
+def of_the_page() -> Object:
+    """Return the manifest."""
     (text,) = re.findall(r"```yaml\n(# mirror\.yaml\n.*?)```", PAGE, re.S)
     loaded: Object = yaml.safe_load(text)
     return loaded
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Object:
+    return of_the_page()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

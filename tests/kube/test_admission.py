@@ -7,6 +7,7 @@ import pytest
 
 from tests.helm.cases import CASES
 from tests.helm.chart import CUSTOM, Object, find, render, templates
+from tests.helm.test_mirror_manifest import of_the_page
 from tests.kube.cluster import Cluster, Done, Namespace
 
 NEVER = {
@@ -53,6 +54,16 @@ def test_every_case_is_admitted_without_a_warning(namespace: Namespace) -> None:
     said = admit(namespace, objects)
     assert said.returncode == 0, f"{said.stderr}\n{releases}"
     assert said.stdout.count("serverside-applied") == len(objects)
+
+
+def test_the_manifest_of_a_mirror_gets_its_pod(namespace: Namespace) -> None:
+    """That of docs/kubernetes.md, beside the chart."""
+    manifest = of_the_page()
+    manifest["metadata"]["namespace"] = namespace.name
+    said = namespace.admit([manifest])
+    assert said.returncode == 0, said.stderr
+    namespace.apply([manifest])
+    namespace.kubectl("wait", "deployment/mirror", "--for=condition=Available", "--timeout=60s")
 
 
 def service_of_no_type(objects: list[Object]) -> None:
