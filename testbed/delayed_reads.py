@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import redis.asyncio
+from redis.exceptions import ResponseError
+
+from registry.store import pipeline
+from registry.store.connect import REPLY_TIMEOUT_S
 
 VARIABLE: Final = "TEST_FOLLOWER_DELAY"
 STARTUP: Final = Path(__file__).parent / "delayed"
@@ -19,18 +23,19 @@ def inherited() -> dict[str, str]:
 
 
 def delay_reads() -> None:
-    """Delay XREAD replies of asyncio clients of this process by the seconds of the variable."""
+    """Delay what `read_stream`, by which all follow, gets in this process by the seconds of the variable."""
     delay_s = float(os.environ[VARIABLE])
-    client: Any = redis.asyncio.Redis
-    read = client.xread
-    if hasattr(read, "__wrapped__"):
+    execute = pipeline.execute
+    if hasattr(execute, "__wrapped__"):
         return  # a process of pytest -n, in which this has run as it started
 
-    @wraps(read)
-    async def delayed(*args: Any, **kwargs: Any) -> Any:
-        reply = await read(*args, **kwargs)
-        if reply:
+    @wraps(execute)
+    async def delayed(
+        store: redis.asyncio.Redis, commands: pipeline.Commands, within_s: float = REPLY_TIMEOUT_S
+    ) -> list[Any]:
+        replies = await execute(store, commands, within_s)
+        if commands[0][0] == "XREAD" and replies[0] and not isinstance(replies[0], ResponseError):
             await asyncio.sleep(delay_s)
-        return reply
+        return replies
 
-    client.xread = delayed
+    pipeline.execute = delayed

@@ -9,6 +9,8 @@ from typing import Final
 
 from access.proof import Proof
 from registry.options.catalogue import Options
+from registry.registration.decision import Done
+from registry.registration.registered import Registered
 from registry.registration.straight import Change
 from rocketmq_remoting.codes import RequestCode
 from rocketmq_remoting.command import Command, decode
@@ -16,6 +18,7 @@ from worker import dispatch
 from worker.assembly import Assembly
 from worker.cache.cached_registrations import FRAME_LONGEST, WAITING_MOST, CachedRegistration
 from worker.cache.cached_requests import RepeatCheck
+from worker.handlers.registration import reply_of
 from worker.peer import Peer
 from worker.reply import Reply
 
@@ -85,25 +88,37 @@ class Repeats:
             self._driver.ask(renewal.item, checked)
 
     def _written(self, check: RepeatCheck, change: Change, peer: Peer, began: float, reply: object) -> None:
-        """Take the store's reply to a change: unless it was written, and all that is answered is as before, the
-        request goes the long way, which finds what was written unchanged, once the caches follow that."""
+        """Take the store's reply to a change: what was not written goes the long way.
+
+        What was is not carried out again: it would undo what the broker has registered since."""
         cached = check.cached
         done = change.written(reply)
-        if (
-            done is None
-            or not isinstance(cached, CachedRegistration)
-            or cached.renewal is None
-            or done.order_table != cached.renewal.reply[-1]
-        ):
+        if done is None:
             self.registrations.drop(cached)
-            if done is None:
-                self._handle_again(check, peer)
-            else:
-                self._parts.when_followed(done.event_id, lambda _: self._handle_again(check, peer))
+            self._class.give_back(peer)
+            self._handle(decode(check.frame[4:]), peer, check.frame)
             return
-        self.registrations.changed(cached, change)
-        acknowledge = partial(self._acknowledge, check, change, done.outcome, peer, began)
+        if (
+            isinstance(cached, CachedRegistration)
+            and cached.renewal is not None
+            and cached.renewal.reply[-1] == done.order_table
+        ):
+            self.registrations.changed(cached, change)
+            acknowledge = partial(self._acknowledge, check, change, done.outcome, peer, began)
+        else:
+            self.registrations.drop(cached)
+            command = decode(check.frame[4:])
+            self._parts.answering.begin(command)
+            acknowledge = partial(self._answer_otherwise, command, done, peer)
         self._parts.when_followed(done.event_id, acknowledge)
+
+    def _answer_otherwise(self, command: Command, done: Done, peer: Peer, is_there: bool) -> None:
+        """Answer a change that this worker's caches follow, and that found other order topics than the cached reply
+        has."""
+        self._class.give_back(peer)
+        registered = Registered.of(done.master, done.order_table, outcome=done.outcome)
+        reply = reply_of(registered, self._parts.options, self._parts.registration_cache)
+        self._parts.answering.end(reply if is_there else dispatch.STORE_AWAY, command, peer)
 
     def _acknowledge(
         self, check: RepeatCheck, change: Change, outcome: str, peer: Peer, began: float, is_there: bool
@@ -115,10 +130,6 @@ class Repeats:
             return
         peer.send(b"".join(check.cached.reply_to(check.opaque)))
         self._parts.counters.changed(outcome, change.body_bytes, perf_counter() - began)
-
-    def _handle_again(self, check: RepeatCheck, peer: Peer) -> None:
-        self._class.give_back(peer)
-        self._handle(decode(check.frame[4:]), peer, check.frame)
 
     def _checked(
         self,

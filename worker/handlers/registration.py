@@ -10,9 +10,12 @@ from access.patterns import all_match
 from registry.errors import StoreUnavailable
 from registry.long_work.time_slices import cooperatively
 from registry.members import TIMEOUT_MAX_MS
+from registry.options.catalogue import Options
 from registry.plans import Plan
 from registry.registration.body import BodyReader
+from registry.registration.cache import RegistrationCache
 from registry.registration.register import Registration, register
+from registry.registration.registered import Registered
 from rocketmq_remoting.codes import RequestCode, ResponseCode
 from rocketmq_remoting.errors import BodyError
 from rocketmq_remoting.registration import as_body_crc32
@@ -112,12 +115,16 @@ def _registered(request: Request, registration: Registration) -> Plan[Reply]:
         request.registers(member)  # one that came before may have been refused meanwhile
     elif is_first:
         request.refused(member)
-    addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
-    body = b""
-    if (order_topics := done.order_topics(options)) is not None:
-        body = request.registration_cache.order_body(order_topics)
-    ext = {name: address for name, address in addresses.items() if address is not None}
     renewal = None if is_beyond else done.renewal  # what is only observed is judged each time
     if renewal is not None and request.topics is not None:
         renewal = replace(renewal, context=None)  # so is each other table of a principal with limits
-    return Reply(ext=ext, body=body, event_id=done.event_id, renewal=renewal, outcome=done.outcome)
+    return replace(reply_of(done, options, request.registration_cache), renewal=renewal)
+
+
+def reply_of(done: Registered, options: Options, cache: RegistrationCache) -> Reply:
+    """Return the reply to a registration that was carried out, without how it is repeated."""
+    addresses = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
+    ext = {name: address for name, address in addresses.items() if address is not None}
+    order_topics = done.order_topics(options)
+    body = b"" if order_topics is None else cache.order_body(order_topics)
+    return Reply(ext=ext, body=body, event_id=done.event_id, outcome=done.outcome)

@@ -3,6 +3,7 @@ the same answers, tables and entries."""
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -26,6 +27,7 @@ from rocketmq_remoting.registration import RegisterBrokerBody, body_crc32, encod
 from rocketmq_remoting.remoting_command import SerializeType
 from rocketmq_remoting.topic_config import TopicConfig
 from rocketmq_remoting.version import CURRENT
+from testbed.delayed_reads import VARIABLE
 from testbed.eventually import PATIENCE_S, eventually_async
 from tests.registry.two_ways.contents import Entries, contents
 from tests.worker.scene import FakePeer, Scene, asynchronous
@@ -35,7 +37,8 @@ from worker.reply import Handled, Request
 from worker.service import Service
 
 REGISTER = int(RequestCode.REGISTER_BROKER)
-STEPS = 400
+STEPS, LONG_WAY_MOST = (40, 0.9) if VARIABLE in os.environ else (400, 0.6)
+"""Where followers lag each step takes a second. Of few registrations many are the first of their kind."""
 OF_SERVICES = ("workers", "settings", "access", "tasks")
 """Keys that services write at times of their own."""
 ACCEPTED = ("changed", "unchanged")
@@ -286,7 +289,7 @@ def test_both_ways_leave_the_same(
                     raise AssertionError(f"step {number} of seed {seed}, {name}: {error}") from error
 
     run()
-    assert 0 < handled["straight"] < 0.6 * handled["long"]
+    assert 0 < handled["straight"] < LONG_WAY_MOST * handled["long"]
 
 
 @pytest.mark.parametrize("kind", [SerializeType.JSON, SerializeType.ROCKETMQ], ids=str)
@@ -355,6 +358,38 @@ def test_a_change_that_finds_other_order_topics_is_acknowledged_once_followed(
                 assert not asked.done()
                 acknowledge.result()(True)
                 await asked
+
+    run()
+
+
+def test_a_change_that_finds_other_order_topics_does_not_undo_what_follows_it(
+    store: EmbeddedStore, redis: redis_py.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker's caches follow it late: the broker's next registration is written by then."""
+
+    @asynchronous
+    async def run() -> None:
+        async with sides(store, redis) as (side, _):
+            broker, parts = Broker(1, SerializeType.JSON), side.scene.service.parts
+            for broker.version in range(2):
+                await side.ask(1, broker.registration())
+            ext = {"namespace": "ORDER_TOPIC_CONFIG", "key": "t", "value": "broker-1:8"}
+            await side.ask(9, Command(RequestCode.PUT_KV_CONFIG, 1, 0, CURRENT, ext=ext))
+            side.entries()
+            followed: asyncio.Queue[Any] = asyncio.Queue()
+            asked, acknowledgements = [], []
+            with monkeypatch.context() as patch:
+                patch.setattr(parts, "when_followed", lambda _, done: followed.put_nowait(done))
+                for broker.version in (2, 3):
+                    broker.topics = dict.fromkeys(broker.topics, broker.version)
+                    asked.append(asyncio.ensure_future(side.ask(1, broker.registration())))
+                    acknowledgements.append(await asyncio.wait_for(followed.get(), PATIENCE_S))
+            for acknowledge in acknowledgements:
+                acknowledge(True)
+            answers = sorted(answer for answers in await asyncio.gather(*asked) for answer in answers)
+            assert [(code, b'"t"' in body) for _, code, _, _, body in answers] == [(0, True)] * 2
+            written = [entry["dv"] for entry in side.entries() if entry["kind"] == "topics_changed"]
+            assert [dv.rpartition(":")[2] for dv in written] == ["2", "3"]
 
     run()
 
