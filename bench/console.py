@@ -38,6 +38,7 @@ PAGES = (
     "drains",
     "topics",
     "topics?prefix=bench_topic_0005",
+    "topics?cluster=bench",
     "topics/{topic}",
     "events",
     "events/between",

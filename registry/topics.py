@@ -16,6 +16,8 @@ from registry.queue_data.queue_text import queue_text
 from rocketmq_remoting.route import QueueData
 
 BROKERS_MAX = 150  # rows of one script
+FEW = 8
+"""Brokers whose topics are read whole."""
 FLAG_UNIT = 1
 FLAG_UNIT_SUB = 2
 
@@ -45,13 +47,17 @@ def topic_names(keys: Keys, prefix: str = "") -> Plan[set[str]]:
 
 
 def topic_names_of(keys: Keys, brokers: Collection[str], prefix: str = "") -> Plan[set[str]]:
-    """Return the names of topics with a prefix that any of these brokers has, in no order; unknown ones have none."""
+    """Return the names of topics with a prefix that any of these brokers has, in no order; unknown ones have none.
+
+    Brokers of a cluster have mostly the same topics: of many it reads no further once it has all that there are."""
     topics: set[str] = set()
+    left = (yield from topic_names(keys, prefix)) if len(brokers) > FEW else set()
 
     def take(topic: str, _: str) -> None:
         topics.add(topic)
+        left.discard(topic)
 
-    yield from _each_topic(keys, brokers, take, prefix)
+    yield from _each_topic(keys, brokers, take, prefix, until=(lambda: not left) if left else _never)
     return topics
 
 
@@ -92,12 +98,22 @@ def unit_topics(keys: Keys, kind: UnitKind) -> Plan[tuple[str, ...]]:
     return (yield from in_order(wanted))
 
 
+def _never() -> bool:
+    return False
+
+
 def _each_topic(
-    keys: Keys, names: Collection[str], take: Callable[[str, str], None], prefix: str = ""
+    keys: Keys,
+    names: Collection[str],
+    take: Callable[[str, str], None],
+    prefix: str = "",
+    until: Callable[[], bool] = _never,
 ) -> Plan[None]:
     """Have each topic of these brokers taken, with the text of its queue data, one broker after the other."""
     epochs = (yield Batch(tuple(call("HGET", keys.broker(name), "epoch") for name in names))) if names else []
     for name, epoch in zip(names, epochs, strict=True):
+        if until():
+            return
         if epoch is not None:
             current_only = partial(_take_current, take, f"{epoch},")
             yield from scan_pages(keys.topics_of(name), current_only, prefix)

@@ -1,15 +1,21 @@
 """Topic lists (206, 224, 311-313), and queue data set or deleted on the side (217, 216, 205, 327)."""
 
+from typing import Any
+
 import pytest
 
+from registry import topics
 from registry.errors import BrokerBusy
+from registry.long_work.scan import scan_pages
 from registry.plans import Plan
 from registry.queue_data.rewrite import Rewrite, Rewrites, add_write_perm, wipe_write_perm
 from registry.topics import (
+    FEW,
     UnitKind,
     all_topics,
     delete_topic,
     register_topic,
+    topic_names_of,
     topics_of_cluster,
     unit_topics,
 )
@@ -217,13 +223,33 @@ def test_rewrites_in_line_do_at_once_what_they_would_do_one_by_one(ns: Namespace
     assert ns.new_causes() == [f"topics_changed {'restore' if asked[-1] == 'r' else 'wipe'}"]
 
 
-def test_lists(ns: Namespace) -> None:
+@pytest.mark.parametrize("few", [0, FEW])
+def test_lists(ns: Namespace, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "FEW", few)
     ns.register("b1", topics=("T1", "T2"))
     ns.register("b2", topics=("T2", "T3"), cluster="c2")
     ns.register("b2", 1, cluster="c3")
     assert ns.run(all_topics(ns.keys)) == ("T1", "T2", "T3")
     found = [ns.run(topics_of_cluster(ns.keys, name)) for name in ("c1", "c2", "c3", "none")]
     assert found == [("T1", "T2"), ("T2", "T3"), ("T2", "T3"), ()]
+
+
+@pytest.mark.parametrize(("of_the_last", "read"), [((), 1), (("Last",), FEW + 1)])
+def test_of_many_brokers_it_reads_no_further_than_it_has_to(
+    ns: Namespace, of_the_last: tuple[str, ...], read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"b{number}" for number in range(FEW + 1)]
+    for name in names:
+        ns.register(name, topics=("T1", "T2", *(of_the_last if name == names[-1] else ())))
+    scanned: list[str] = []
+
+    def noted(key: str, *rest: Any) -> Plan[None]:
+        scanned.append(key)
+        return scan_pages(key, *rest)
+
+    monkeypatch.setattr(topics, "scan_pages", noted)
+    assert ns.run(topic_names_of(ns.keys, names)) == {"T1", "T2", *of_the_last}
+    assert len(scanned) == read
 
 
 def test_unit_topics_by_the_flag_of_the_first_queue_data(ns: Namespace) -> None:
