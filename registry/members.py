@@ -16,7 +16,6 @@ from rocketmq_remoting.data_version import DataVersion
 from rocketmq_remoting.typed import converted
 
 NAMES_MAX = 40  # broker names a script, which reads fewer that have many members
-HALF = 2
 USUAL_TIMEOUT_MS, TIMEOUT_MAX_MS = 120_000, 86_400_000  # as lua/includes
 WHOLE = re.compile(r"[0-9]{1,14}")
 TIME_TEXT = re.compile(r"-?[0-9]{1,14}", re.ASCII)
@@ -60,7 +59,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 def is_ending(remaining_ms: int, timeout_ms: int) -> bool:
     """Return whether more than half of a living lease has passed."""
-    return remaining_ms < timeout_ms / HALF
+    return 2 * remaining_ms < timeout_ms
 
 
 class Member(msgspec.Struct, frozen=True):

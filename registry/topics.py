@@ -17,7 +17,7 @@ from rocketmq_remoting.route import QueueData
 
 BROKERS_MAX = 150  # rows of one script
 FEW = 8
-"""Brokers whose topics are read whole."""
+"""Of so many brokers at most all topics are read, whatever the others have."""
 FLAG_UNIT = 1
 FLAG_UNIT_SUB = 2
 

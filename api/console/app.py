@@ -32,21 +32,8 @@ from api.name_server import NameServer
 __all__ = ["PAGES", "bp", "install"]
 
 PAGES = (
-    *(
-        overview,
-        brokers,
-        topics,
-        drains,
-        timeline,
-        between,
-        findings,
-        comparisons,
-        reports,
-        history,
-        kv,
-        settings,
-    ),
-    *(login, static_files, failures),
+    *(overview, brokers, topics, drains, timeline, between, findings, comparisons),
+    *(reports, history, kv, settings, login, static_files, failures),
 )
 """Each has put its views on the blueprint."""
 STATIC: Final = f"{NAME}.{static_files.static_file.__name__}"

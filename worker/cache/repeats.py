@@ -109,10 +109,10 @@ class Repeats:
             self.registrations.drop(cached)
             command = decode(check.frame[4:])
             self._parts.answering.begin(command)
-            acknowledge = partial(self._answer_otherwise, command, done, peer)
+            acknowledge = partial(self._answer_with_order_topics, command, done, peer)
         self._parts.when_followed(done.event_id, acknowledge)
 
-    def _answer_otherwise(self, command: Command, done: Done, peer: Peer, is_there: bool) -> None:
+    def _answer_with_order_topics(self, command: Command, done: Done, peer: Peer, is_there: bool) -> None:
         """Answer a change that this worker's caches follow, and that found other order topics than the cached reply
         has."""
         self._class.give_back(peer)
